@@ -1,0 +1,139 @@
+// How an algorithm writes one rank's program, and where algorithms are registered.
+//
+// An algorithm is a pure function of (rank, ranks, parameters). It is called once
+// a rank; the calls to channel() and blocks() must be the same on all ranks.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/plan.h"
+
+namespace weft {
+
+// The ranks that a phase of a plan runs on, and this rank's place among them.
+// Composition: build a phase for a group of the ranks (a node, the leaders) by
+// passing that group to the function that writes the phase.
+class Group {
+ public:
+  // All ranks 0 .. ranks-1.
+  Group(int rank, int ranks);
+  // `members` in order; `rank` is one of them.
+  Group(int rank, std::vector<int> members);
+
+  int size() const { return static_cast<int>(members_.size()); }
+  int me() const { return me_; }                            // own place in the group
+  int at(int place) const { return members_[wrap(place)]; }  // the rank at a place, modulo size
+
+  // `place` modulo the size, never negative.
+  int wrap(int place) const { return ((place % size()) + size()) % size(); }
+
+ private:
+  std::vector<int> members_;
+  int me_;
+};
+
+// Writes one rank's program. Not thread safe. Every method throws InvalidPlan on misuse.
+//
+//   b.blocks(ranks, ranks);
+//   int ch = b.channel(4);
+//   b.chunks([&] {                       // one section
+//     b.put(b.input(left), {left}, ch);
+//     b.wait(right, ch, b.input(rank));
+//     b.reduce({b.output(rank)}, {b.input(rank), b.slot(right, ch)}, Builder::kLast);
+//     b.credit(right, ch, b.input(rank));
+//   });
+class Builder {
+ public:
+  enum Partial { kPartial, kLast };
+
+  Builder(int rank, PlanShape shape);
+
+  int rank() const { return rank_; }
+  int ranks() const { return shape_.ranks; }
+  // A parameter of the plan; `fallback` is recorded when the caller gave none.
+  int param(const std::string& name, int fallback);
+
+  // Declares how input and output are cut. Only where the algorithm is free to:
+  // allreduce, broadcast, reduce. The collective fixes it elsewhere.
+  void blocks(int input, int output);
+  // Declares a channel and returns its number.
+  int channel(int slots, bool wide = false);
+
+  // Operands. A block range starts at `block`.
+  Operand input(int block = 0, int blocks = 1) const;
+  Operand output(int block = 0, int blocks = 1) const;
+  Operand input_of(int rank, int block = 0, int blocks = 1) const;
+  Operand output_of(int rank, int block = 0, int blocks = 1) const;
+  Operand slot(int channel) const;            // own, to be filled and sent
+  Operand slot(int peer, int channel) const;  // received
+
+  // Sections. Steps added inside `write` run chunk by chunk, or once.
+  void chunks(const std::function<void()>& write);
+  void once(const std::function<void()>& write);
+  // Steps that follow in this section work `trips` chunks behind.
+  void lag(int trips);
+
+  // Steps. `of` is an input or output operand whose chunks the step goes with.
+  void copy(std::vector<Operand> dst, Operand src);
+  void reduce(std::vector<Operand> dst, std::vector<Operand> src, Partial partial);
+  void put(Operand src, std::vector<int> to, int channel);
+  void put(Operand dst, Operand src, int to, int channel);  // dst in `to`'s input or output
+  void signal(std::vector<int> to, int channel, Operand of);
+  void wait(int from, int channel, Operand of);
+  void credit(int from, int channel, Operand of);
+  void flush();
+  // Steps outside of any message range, in once(): barrier and ready signals.
+  void signal(std::vector<int> to, int channel);
+  void wait(int from, int channel);
+  void credit(int from, int channel);
+
+  // The result. Consecutive sections that are alike but for an index that advances
+  // steadily are folded into rounds of one.
+  Program finish();
+  const PlanShape& shape() const { return shape_; }
+
+ private:
+  void section(bool chunked, const std::function<void()>& write);
+  void add(Step step);
+
+  int rank_;
+  PlanShape shape_;
+  Program program_;
+  bool open_ = false;
+  int lag_ = 0;
+};
+
+// One algorithm. `write` is called once for each rank.
+struct Algorithm {
+  std::string name;  // "allreduce/ring"
+  Collective collective = Collective::kBarrier;
+  std::string summary;  // one line: when it is good, its steps and bytes, its source
+  std::function<void(Builder&)> write;
+  // Refuses rank counts or parameters it cannot serve; empty: serves all. Returns the reason.
+  std::function<std::string(int ranks, const Params&)> refuses = {};
+};
+
+// Thread safe. The built-in algorithms are always there.
+const std::vector<std::string>& builtin_algorithm_names();
+std::vector<std::string> algorithm_names();
+// Accepts the full name or, if only one algorithm has it, the part after the slash.
+// Throws InvalidArgument listing what there is.
+Algorithm find_algorithm(std::string_view name);
+// Adds or replaces a user's algorithm after verifying it for 1 .. 5 and 8 ranks (those it
+// does not refuse). Throws InvalidPlan with the verifier's report.
+void register_algorithm(Algorithm algorithm);
+
+// All ranks' programs, for proofs and drawings.
+Plan make_plan(std::string_view algorithm, int ranks, Params params = {});
+// One rank's program, as the engine runs it.
+struct RankPlan {
+  PlanShape shape;
+  Program program;
+};
+RankPlan make_rank_plan(const Algorithm& algorithm, int rank, int ranks, Params params);
+
+}  // namespace weft

@@ -1,0 +1,178 @@
+// The C++ interface: a group of ranks that run collectives together.
+//
+//   auto comm = weft::Communicator::create(weft::file_store("/tmp/job42"), rank, size);
+//   comm->allreduce(x.data(), x.data(), x.size(), weft::DType::kF32, weft::ReduceOp::kSum);
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/error.h"
+#include "weft/store.h"
+#include "weft/types.h"
+
+namespace weft {
+
+class Fabric;
+
+struct CommunicatorOptions {
+  // No wait lasts longer; then Timeout is thrown on every rank that waits.
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);
+  // The fabric to use. Null: the one of this process, made at first need. Threads that
+  // act as ranks give each its own.
+  std::shared_ptr<Fabric> fabric;
+};
+
+// A collective in flight. Copies refer to the same operation. Thread safe.
+class Request {
+ public:
+  Request() = default;
+  // True once it has finished, well or not. Never blocks.
+  bool test() const;
+  // Until it has finished. Throws what it failed with. The calling thread may do the work.
+  // zero: the communicator's timeout.
+  void wait(std::chrono::milliseconds timeout = std::chrono::milliseconds(0)) const;
+  // What it failed with; null if it has not (yet).
+  std::exception_ptr error() const;
+  // Called once, when it has finished, on the thread that finished it, or at once if it
+  // has. It must not block; it may submit further calls.
+  void on_finish(std::function<void()> callback) const;
+  // For a receive: the rank that sent. Valid when finished.
+  int source() const;
+
+  struct State;
+  explicit Request(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+// One collective call. Buffers stay valid and unwritten (inputs) or untouched (outputs)
+// until it has finished.
+//
+//   collective      input elements      output elements
+//   allreduce       count               count
+//   broadcast       count (root)        count            input is read at the root only
+//   reduce          count               count (root)
+//   allgather       count               count * size
+//   reduce_scatter  count * size        count
+//   alltoall        count * size        count * size
+//   gather          count               count * size (root)
+//   scatter         count * size (root) count
+//   barrier         -                   -
+//
+// Where `input_counts` or `output_counts` are given (one a rank, elements) they replace
+// `count` on that side: alltoall both; allgather and gather output_counts, with count the
+// own contribution; reduce_scatter and scatter input_counts, with count the own share.
+// In place: input == output for allreduce, broadcast, reduce, alltoall's not; the own
+// block of the larger buffer for the others. Any other overlap is refused.
+struct Call {
+  Collective collective = Collective::kBarrier;
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::size_t count = 0;
+  DType dtype = DType::kU8;
+  ReduceOp op = ReduceOp::kSum;
+  int root = 0;
+  double scale = 1.0;  // kPremulSum's factor, equal on all ranks
+  std::span<const std::size_t> input_counts = {};
+  std::span<const std::size_t> output_counts = {};
+  // Overrides selection: "ring", "allreduce/ring". Equal on all ranks.
+  std::string_view algorithm = {};
+  // Zero: the communicator's.
+  std::chrono::milliseconds timeout{0};
+};
+
+inline constexpr int kAnySource = -1;
+
+// Thread safe, but two threads that call collectives on one communicator at the same
+// time must agree on their order with the other ranks. After PeerLost, Timeout, Mismatch
+// or abort() every further call throws Aborted with the first cause.
+class Communicator {
+ public:
+  // Collective over the `size` ranks that share `store`. Throws Timeout naming the ranks
+  // that did not come.
+  static std::shared_ptr<Communicator> create(std::shared_ptr<Store> store, int rank, int size,
+                                              CommunicatorOptions options = {});
+  // Waits until peers have read what was sent to them, then leaves.
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const;
+  int size() const;
+  std::chrono::milliseconds timeout() const;
+  void set_timeout(std::chrono::milliseconds timeout);
+  const std::shared_ptr<Fabric>& fabric() const;
+
+  // Runs on the calling thread after what was submitted before has finished.
+  void run(const Call& call);
+  // Returns at once; finishes with nobody waiting on it.
+  Request submit(const Call& call);
+
+  // Point to point, matched by (source, tag) in the order sent. It waits for no
+  // collective, nor they for it. recv's count is the capacity's exact size: a sender's
+  // other size or dtype is a Mismatch on both.
+  Request isend(const void* data, std::size_t count, DType dtype, int destination, int tag = 0);
+  // source: a rank or kAnySource.
+  Request irecv(void* data, std::size_t count, DType dtype, int source, int tag = 0);
+
+  // Collective: ranks with the same color form a new communicator, ordered by (key, rank).
+  // Null for a negative color.
+  std::shared_ptr<Communicator> split(int color, int key);
+
+  // Ends all that is in flight here and on the peers, which see Aborted with `why`.
+  void abort(const std::string& why);
+
+  // The algorithm that a call would use, as "allreduce/ring".
+  std::string algorithm_for(const Call& call) const;
+
+  // Named shorthands of run().
+  void allreduce(const void* input, void* output, std::size_t count, DType dtype, ReduceOp op) {
+    run({Collective::kAllreduce, input, output, count, dtype, op});
+  }
+  void broadcast(void* data, std::size_t count, DType dtype, int root) {
+    run({Collective::kBroadcast, data, data, count, dtype, ReduceOp::kSum, root});
+  }
+  void allgather(const void* input, void* output, std::size_t count, DType dtype) {
+    run({Collective::kAllgather, input, output, count, dtype});
+  }
+  void reduce_scatter(const void* input, void* output, std::size_t count, DType dtype,
+                      ReduceOp op) {
+    run({Collective::kReduceScatter, input, output, count, dtype, op});
+  }
+  void alltoall(const void* input, void* output, std::size_t count, DType dtype) {
+    run({Collective::kAlltoall, input, output, count, dtype});
+  }
+  void barrier() { run({}); }
+  void send(const void* data, std::size_t count, DType dtype, int destination, int tag = 0) {
+    isend(data, count, dtype, destination, tag).wait();
+  }
+  int recv(void* data, std::size_t count, DType dtype, int source, int tag = 0) {
+    Request request = irecv(data, count, dtype, source, tag);
+    request.wait();
+    return request.source();
+  }
+
+  struct Impl;
+
+ private:
+  explicit Communicator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// A fabric for a rank that is a thread of this process.
+std::shared_ptr<Fabric> make_shm_fabric();
+// The fabric that all communicators of this process share by default.
+std::shared_ptr<Fabric> process_fabric();
+
+// Memory that peers read and write directly, so that collectives on it copy once.
+// Freed when the last reference goes. Zeroed, page aligned.
+std::shared_ptr<void> symmetric_alloc(Fabric& fabric, std::size_t bytes);
+
+}  // namespace weft

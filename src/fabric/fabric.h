@@ -1,0 +1,148 @@
+// What a way to move bytes must offer. The engine knows fabrics only through this
+// file; one folder implements one fabric, and tests/conformance holds them all to it.
+//
+// A Fabric is one rank's access to its peers: connections, symmetric memory, a
+// doorbell to sleep at. An Endpoint is one lane of one communicator: numbered
+// messages between its members. Several ranks may live in one process, each with a
+// Fabric of its own; nothing is global.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/plan.h"
+#include "weft/types.h"
+
+namespace weft {
+
+using Clock = std::chrono::steady_clock;
+
+// A place in some process's symmetric memory. Good in every communicator of both.
+struct Location {
+  std::uint64_t bits = 0;  // segment << 40 | offset; segments count from 1, so 0 is nowhere
+  explicit operator bool() const { return bits != 0; }
+  Location operator+(std::size_t bytes) const { return {bits + bytes}; }
+};
+
+// What every message says of the call that it belongs to. The receiver compares it
+// before it uses any payload.
+struct Signature {
+  std::uint64_t count = 0;     // elements, as the caller gave them; of the pair's block where counts differ by rank
+  std::uint32_t plan = 0;      // digest of the plan's shape
+  std::uint32_t sequence = 0;  // number of the collective on its lane
+  std::uint8_t collective = 0;
+  std::uint8_t dtype = 0;
+  std::uint8_t op = 0;
+  std::uint8_t reserved = 0;
+  std::uint16_t root = 0;
+  std::uint16_t scale = 0;     // 16 bits of a hash of the premultiplied sum's factor
+  bool operator==(const Signature&) const = default;
+};
+static_assert(sizeof(Signature) == 24);
+
+// Payloads up to this many bytes travel in the message itself.
+inline constexpr std::size_t kInlineBytes = 448;
+
+struct Header {
+  Signature signature;
+  std::uint32_t bytes = 0;  // of payload
+  // bytes == 0: the sender's user buffers where they are symmetric, for one-sided access.
+  // bytes > kInlineBytes: `input` is where the payload lies. In between: unused.
+  Location input;
+  Location output;
+};
+
+// A message that has arrived. Valid until it is credited.
+struct Arrival {
+  const Header* header = nullptr;     // null: not here yet
+  const std::byte* inlined = nullptr;  // payload of up to kInlineBytes
+};
+
+// One lane of one communicator. Peers are numbered by their place in the member list;
+// the own place is never a peer. Calls on one Endpoint come from one thread at a time
+// (the engine's business), except `abort` and `aborted`, which any thread may call.
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+
+  // Opaque bytes that every member needs from every other, in member order, before
+  // the first message. Connecting maps the peers' mailboxes.
+  virtual std::string ticket() const = 0;
+  virtual void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) = 0;
+
+  // Messages to `peer` on `channel` are numbered from 0. Number n needs
+  // credits(peer, channel) > n - kMailboxDepth, which the caller has checked.
+  // `payload` has header.bytes bytes if they are at most kInlineBytes, else it is not read.
+  // Everything this thread wrote before is visible to whoever sees the message.
+  virtual void post(int peer, int channel, std::uint64_t number, const Header& header,
+                    const void* payload) = 0;
+  // Message `number` from `peer`, if it is here.
+  virtual Arrival arrival(int peer, int channel, std::uint64_t number) = 0;
+  // Tells `peer` that its messages 0 .. total-1 on `channel` are done with.
+  virtual void credit(int peer, int channel, std::uint64_t total) = 0;
+  // How many of our messages `peer` has credited so far.
+  virtual std::uint64_t credits(int peer, int channel) = 0;
+
+  // The address here of `bytes` bytes of the peer's symmetric memory. Maps the segment
+  // at first use. Throws PeerLost if the peer is gone and the segment was never mapped.
+  virtual std::byte* reach(int peer, Location where, std::size_t bytes) = 0;
+
+  // Progress report, for the message of a stalled peer: the number of the last collective
+  // entered here, and a peer's. A plain store and load.
+  virtual void entered(std::uint64_t sequence) = 0;
+  virtual std::uint64_t last_entered(int peer) = 0;
+
+  // Empty while the peer is alive; else why it is not ("its process 4711 died").
+  virtual std::string lost(int peer) = 0;
+
+  // Ends the lane for all members: their aborted() becomes `why`. The first call wins.
+  virtual void abort(const std::string& why) = 0;
+  // True once this lane was aborted here or by a member, or some peer of the fabric
+  // is lost: look at why() and lost(). One relaxed load.
+  virtual bool troubled() const = 0;
+  virtual std::string why_aborted() const = 0;  // empty: not aborted
+};
+
+// Memory that peers may read and write.
+struct SymmetricBlock {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  Location where;
+};
+
+// One rank's fabric. Thread safe.
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+
+  virtual std::string_view name() const = 0;
+
+  // How peers find this fabric: opaque bytes, printable, under 1 KiB.
+  virtual std::string address() const = 0;
+
+  // Opens a lane among the fabrics at `addresses`, this one's own being at `me`.
+  // Connects to each (once; later lanes reuse the connection). Throws Unsupported
+  // naming a member that this fabric cannot reach and why, PeerLost, or Timeout.
+  virtual std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,
+                                         Clock::time_point deadline) = 0;
+
+  // Symmetric memory, zeroed, aligned to a page. Local: no other rank takes part.
+  virtual SymmetricBlock allocate(std::size_t bytes) = 0;
+  virtual void release(const SymmetricBlock& block) = 0;
+  // Where [data, data + bytes) lies in this fabric's symmetric memory, if it does whole.
+  virtual Location locate(const void* data, std::size_t bytes) const = 0;
+
+  // The doorbell. A thread with nothing ready calls announce(), looks once more, and
+  // if there is still nothing sleeps: until a peer's post or credit to any Endpoint of
+  // this fabric, ring(), or 1 ms. retire() takes the announcement back; sleep() does so itself.
+  virtual std::uint32_t announce() = 0;
+  virtual void sleep(std::uint32_t announced) = 0;
+  virtual void retire() = 0;
+  virtual void ring() = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,47 @@
+// Loops over memory. They know no ranks, plans or fabrics.
+//
+// The same source is compiled for several instruction sets and the best one that the
+// processor has is chosen once. All give identical bits: no reassociation, no fused
+// multiply-add across a rounding that another target would make.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "weft/types.h"
+
+namespace weft::kernels {
+
+// `wide`: elements are of the accumulator type (f32 for f16 and bf16), else of the dtype itself.
+struct Source {
+  const void* data;
+  bool wide = false;
+};
+struct Target {
+  void* data;
+  bool wide = false;
+};
+
+// dst[0] (and dst[1]) = scale * (src[0] + src[1] + ...) for `count` elements, in the order
+// written, accumulated in the accumulator type and rounded once for each target.
+// scale == 1 multiplies nothing. A target may be one of the sources (same address),
+// and must not overlap any otherwise. One source converts and scales.
+//
+// Commutative to the bit: min and max order -0 before +0 and a NaN operand gives the
+// canonical quiet NaN; a sum or product that is NaN is the canonical quiet NaN too.
+// f16 and bf16 round to nearest even, denormals included.
+using ReduceFn = void (*)(std::span<const Source> src, std::span<const Target> dst,
+                          std::size_t count, double scale);
+
+// Null if the pair is not reducible (see weft::reducible). kAvg and kPremulSum are kSum: the scale says the rest.
+ReduceFn find_reduce(DType dtype, ReduceOp op);
+
+// dst = src, and dst2 = src where dst2 is given. Nothing is done where a target is the source itself.
+void copy(void* dst, void* dst2, const void* src, std::size_t bytes);
+
+// "avx512", "avx2" or "baseline": what find_reduce chose. The environment variable
+// WEFT_ISA lowers it, for tests.
+std::string_view instruction_set();
+
+}  // namespace weft::kernels
