@@ -74,6 +74,11 @@ class Builder {
   // Sections. Steps added inside `write` run chunk by chunk, or once.
   void chunks(const std::function<void()>& write);
   void once(const std::function<void()>& write);
+  // The same in halves, for callers that cannot pass a function: a section lasts from
+  // begin() to end(), which keeps it, or to abandon(), which drops it.
+  void begin(bool chunked);
+  void end();
+  void abandon();
   // Steps that follow in this section work `trips` chunks behind.
   void lag(int trips);
 
@@ -81,7 +86,7 @@ class Builder {
   void copy(std::vector<Operand> dst, Operand src);
   void reduce(std::vector<Operand> dst, std::vector<Operand> src, Partial partial);
   void put(Operand src, std::vector<int> to, int channel);
-  void put(Operand dst, Operand src, int to, int channel);  // dst in `to`'s input or output
+  void put(Operand dst, Operand src, int to, int channel);  // dst in `to`'s output
   void signal(std::vector<int> to, int channel, Operand of);
   void wait(int from, int channel, Operand of);
   void credit(int from, int channel, Operand of);

@@ -116,8 +116,8 @@ class Communicator {
   Request submit(const Call& call);
 
   // Point to point, matched by (source, tag) in the order sent. It waits for no
-  // collective, nor they for it. recv's count is the capacity's exact size: a sender's
-  // other size or dtype is a Mismatch on both.
+  // collective, nor they for it. Both must give the same count and
+  // dtype: the receiver that sees a difference throws Mismatch, the sender Aborted with its text.
   Request isend(const void* data, std::size_t count, DType dtype, int destination, int tag = 0);
   // source: a rank or kAnySource.
   Request irecv(void* data, std::size_t count, DType dtype, int source, int tag = 0);
@@ -150,19 +150,20 @@ class Communicator {
     run({Collective::kAlltoall, input, output, count, dtype});
   }
   void barrier() { run({}); }
-  void send(const void* data, std::size_t count, DType dtype, int destination, int tag = 0) {
-    isend(data, count, dtype, destination, tag).wait();
-  }
-  int recv(void* data, std::size_t count, DType dtype, int source, int tag = 0) {
-    Request request = irecv(data, count, dtype, source, tag);
-    request.wait();
-    return request.source();
-  }
+  void send(const void* data, std::size_t count, DType dtype, int destination, int tag = 0);
+  // Returns the rank that sent.
+  int recv(void* data, std::size_t count, DType dtype, int source, int tag = 0);
+
+  // Collectives started so far, equal on all ranks between calls.
+  std::uint64_t sequence() const;
 
   struct Impl;
 
  private:
   explicit Communicator(std::unique_ptr<Impl> impl);
+  // Collective: everyone's words, in rank order.
+  std::vector<std::string> exchange_words(const std::string& mine);
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,0 +1,29 @@
+# Every command sets up what it needs first: see scripts/setup.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format clean
+
+help:
+	@echo 'make demo     train LeNet on two processes, through Weft and through Gloo'
+	@echo 'make test     build, then all tests: C++, sanitizers, Python'
+	@echo 'make lint     formatting, linters, types and the include arrows'
+	@echo 'make format   format the sources in place'
+	@echo 'make clean    remove build/ (.venv stays)'
+
+demo:
+	@scripts/setup demo
+	@.venv/bin/python examples/lenet/demo.py
+
+test:
+	@scripts/setup test
+	@scripts/test
+
+lint:
+	@scripts/setup lint
+	@scripts/lint
+
+format:
+	@scripts/setup lint
+	@scripts/lint --fix
+
+clean:
+	rm -rf build

@@ -1,0 +1,27 @@
+# One test binary, and every example, which must at least compile.
+
+file(GLOB example_sources CONFIGURE_DEPENDS examples/cpp/*.cc)
+foreach(source IN LISTS example_sources)
+  get_filename_component(name "${source}" NAME_WE)
+  add_executable(example_${name} "${source}")
+  target_compile_options(example_${name} PRIVATE ${weft_flags})
+  target_link_libraries(example_${name} PRIVATE weft Threads::Threads)
+endforeach()
+
+find_package(GTest)
+if(NOT GTest_FOUND)
+  message(STATUS "weft: C++ tests skipped: GoogleTest was not found (Debian: libgtest-dev)")
+  return()
+endif()
+file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cc)
+file(GLOB test_headers CONFIGURE_DEPENDS tests/*/*.h)
+if(NOT test_sources)
+  return()
+endif()
+add_executable(weft_tests ${test_sources} ${test_headers})
+target_compile_options(weft_tests PRIVATE ${weft_flags})
+target_include_directories(weft_tests PRIVATE src tests)
+target_link_libraries(weft_tests PRIVATE weft GTest::gtest GTest::gtest_main Threads::Threads)
+include(GoogleTest)
+gtest_discover_tests(weft_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  PROPERTIES TIMEOUT 300)

@@ -1,0 +1,52 @@
+"""Handwritten digits as 1x28x28 float32 images in [0, 1), in memory."""
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn import functional
+from torch.utils.data import TensorDataset
+
+
+def digits() -> tuple[TensorDataset, TensorDataset]:
+    """The 1797 digits that ship inside scikit-learn (UCI, 8x8), scaled to 28x28.
+
+    Every third record is held out: no random split, so nothing can be chosen to look good.
+    """
+    from sklearn.datasets import load_digits
+
+    source = load_digits()
+    small = torch.from_numpy(source.images).float().unsqueeze(1) / 17  # grey levels 0 .. 16
+    images = functional.interpolate(small, size=(28, 28), mode="bilinear")
+    labels = torch.from_numpy(source.target).long()
+    held_out = torch.arange(len(labels)) % 3 == 2
+    return (
+        TensorDataset(images[~held_out], labels[~held_out]),
+        TensorDataset(images[held_out], labels[held_out]),
+    )
+
+
+def mnist(folder: Path) -> tuple[TensorDataset, TensorDataset]:
+    """MNIST's own four files, gzipped or not, with its own test set held out."""
+
+    def read(part: str) -> TensorDataset:
+        images = torch.from_numpy(read_idx(folder, f"{part}-images-idx3-ubyte"))
+        labels = torch.from_numpy(read_idx(folder, f"{part}-labels-idx1-ubyte"))
+        return TensorDataset(images.float().unsqueeze(1) / 256, labels.long())
+
+    return read("train"), read("t10k")
+
+
+def read_idx(folder: Path, name: str) -> np.ndarray:
+    """An idx file of unsigned bytes: 0, 0, type 8, dimensions; each size in 4 bytes; the data."""
+    plain, packed = folder / name, folder / f"{name}.gz"
+    if not plain.exists() and not packed.exists():
+        raise SystemExit(f"--mnist {folder}: neither {name} nor {name}.gz is there")
+    raw = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
+    zeros, kind, dimensions = struct.unpack_from(">HBB", raw)
+    if zeros != 0 or kind != 8:
+        raise SystemExit(f"--mnist {folder}: {name} is no idx file of unsigned bytes")
+    shape = struct.unpack_from(f">{dimensions}I", raw, 4)
+    return np.frombuffer(raw, np.uint8, offset=4 + 4 * dimensions).reshape(shape).copy()

@@ -1,0 +1,100 @@
+#include "call.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace {
+
+using weft::Collective;
+
+// Elements of input and output, as the table in weft/communicator.h says.
+struct Elements {
+  std::size_t input;
+  std::size_t output;
+};
+
+std::size_t total(const std::vector<std::size_t>& counts, std::size_t otherwise) {
+  return counts.empty() ? otherwise : std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+Elements elements(const BoundCall& bound, int size) {
+  const std::size_t count = bound.call.count;
+  const std::size_t all = count * static_cast<std::size_t>(size);
+  switch (bound.call.collective) {
+    case Collective::kAllgather:
+    case Collective::kGather:
+      return {count, total(bound.output_counts, all)};
+    case Collective::kReduceScatter:
+    case Collective::kScatter:
+      return {total(bound.input_counts, all), count};
+    case Collective::kAlltoall:
+      return {total(bound.input_counts, all), total(bound.output_counts, all)};
+    case Collective::kBarrier:
+      return {0, 0};
+    default:
+      return {count, count};
+  }
+}
+
+void check_count(const Array& array, std::size_t needed, const std::string& who) {
+  if (array.count() == needed) return;
+  throw weft::InvalidArgument(who + " has " + std::to_string(array.count()) +
+                              " elements but this call needs " + std::to_string(needed));
+}
+
+void check_counts(const std::vector<std::size_t>& counts, int size, const std::string& who) {
+  if (counts.empty() || counts.size() == static_cast<std::size_t>(size)) return;
+  throw weft::InvalidArgument(who + " has " + std::to_string(counts.size()) +
+                              " entries: give one a rank, " + std::to_string(size));
+}
+
+}  // namespace
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  if (!(seconds >= 0.0 && seconds < 1e12))
+    throw weft::InvalidArgument("timeout " + std::to_string(seconds) +
+                                " is not a number of seconds: give one above zero");
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000.0)));
+}
+
+const weft::Call& BoundCall::attach() {
+  call.input = input.data();
+  call.output = output.data();
+  call.input_counts = input_counts;
+  call.output_counts = output_counts;
+  call.algorithm = algorithm;
+  return call;
+}
+
+BoundCall bind_call(const CallArguments& arguments, int rank, int size) {
+  const std::string who = "rank " + std::to_string(rank) + ": " + arguments.collective + ": ";
+  BoundCall bound;
+  bound.call.collective = weft::parse_collective(arguments.collective);
+  bound.call.op = weft::parse_reduce_op(arguments.op);
+  bound.call.count = arguments.count;
+  bound.call.root = arguments.root;
+  bound.call.scale = arguments.scale;
+  bound.call.timeout = milliseconds(arguments.timeout);
+  bound.algorithm = arguments.algorithm;
+  bound.input_counts = arguments.input_counts.value_or(std::vector<std::size_t>());
+  bound.output_counts = arguments.output_counts.value_or(std::vector<std::size_t>());
+  check_counts(bound.input_counts, size, who + "input_counts");
+  check_counts(bound.output_counts, size, who + "output_counts");
+
+  const Elements needed = elements(bound, size);
+  if (!arguments.output.is_none()) {
+    bound.output = Array::output(arguments.output, who + "out");
+    bound.call.dtype = bound.output.dtype();
+    check_count(bound.output, needed.output, who + "out");
+  }
+  if (!arguments.input.is_none()) {
+    bound.input = Array::input(arguments.input, who + "x");
+    bound.call.dtype = bound.input.dtype();
+    check_count(bound.input, needed.input, who + "x");
+    if (!arguments.output.is_none() && bound.output.dtype() != bound.input.dtype())
+      throw weft::InvalidArgument(who + "out is " +
+                                  std::string(weft::name_of(bound.output.dtype())) + " but x is " +
+                                  std::string(weft::name_of(bound.input.dtype())));
+  }
+  return bound;
+}

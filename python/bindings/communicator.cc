@@ -1,0 +1,222 @@
+// weft/communicator.h: communicators, requests, the rendezvous. The GIL is released
+// around everything that may wait.
+#include "weft/communicator.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
+#include "bindings.h"
+#include "call.h"
+#include "gil.h"
+#include "python_store.h"
+
+namespace {
+
+using Buried = Graveyard<BoundCall>;
+
+// A request and the arrays it works on.
+class PyRequest {
+ public:
+  weft::Request request;
+  std::shared_ptr<BoundCall> arrays;
+
+  PyRequest(weft::Request started, std::shared_ptr<BoundCall> bound)
+      : request(std::move(started)), arrays(std::move(bound)) {
+    // The arrays live until the operation ends, even if Python forgets the request.
+    request.on_finish([kept = arrays] {});
+  }
+
+  // In slices, so that Ctrl-C ends the wait (and not the operation).
+  void wait(double timeout) {
+    const auto limit = milliseconds(timeout);
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    for (bool finished = false; !finished;) {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      const bool last = timeout > 0.0 && left <= kSlice;
+      finished = wait_once(last ? std::max(left, std::chrono::milliseconds(1)) : kSlice, last);
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+    Buried::clear();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kSlice{100};
+
+  // True once finished; throws what the operation failed with, and at the `last` slice's
+  // end the Timeout.
+  bool wait_once(std::chrono::milliseconds slice, bool last) {
+    nb::gil_scoped_release release;
+    try {
+      request.wait(slice);
+    } catch (const weft::Timeout&) {
+      if (last || request.test()) throw;
+      return false;
+    }
+    return true;
+  }
+};
+
+// Leaves when closed or forgotten; later use is an error, not a crash.
+class PyCommunicator {
+  // Calls `body` with the communicator, which may wait, and may leave if it was closed meanwhile.
+  template <typename Body>
+  auto without_gil(Body body) {
+    Buried::clear();
+    auto held = open();
+    nb::gil_scoped_release release;
+    auto comm = std::move(held);
+    return body(*comm);
+  }
+
+ public:
+  explicit PyCommunicator(std::shared_ptr<weft::Communicator> comm)
+      : comm_(std::move(comm)), rank_(comm_->rank()), size_(comm_->size()) {}
+  PyCommunicator(PyCommunicator&&) = default;
+  ~PyCommunicator() { close(); }
+
+  static PyCommunicator create(nb::object store, int rank, int size, double timeout) {
+    weft::CommunicatorOptions options;
+    options.timeout = milliseconds(timeout);
+    std::shared_ptr<weft::Store> shared = store_of(std::move(store));
+    nb::gil_scoped_release release;
+    return PyCommunicator(weft::Communicator::create(shared, rank, size, options));
+  }
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  double timeout() const { return static_cast<double>(open()->timeout().count()) / 1000.0; }
+  void set_timeout(double seconds) { open()->set_timeout(milliseconds(seconds)); }
+  bool closed() const { return comm_ == nullptr; }
+
+  void run(const CallArguments& arguments) {
+    BoundCall bound = bind_call(arguments, rank_, size_);
+    without_gil([&](auto& comm) { comm.run(bound.attach()); });
+  }
+
+  PyRequest submit(const CallArguments& arguments) {
+    auto bound = Buried::share(bind_call(arguments, rank_, size_));
+    return without_gil([&](auto& comm) { return PyRequest(comm.submit(bound->attach()), bound); });
+  }
+
+  PyRequest isend(nb::handle data, int destination, int tag) {
+    BoundCall bound;
+    bound.input = Array::input(data, "rank " + std::to_string(rank_) + ": send: x");
+    auto shared = Buried::share(std::move(bound));
+    return without_gil([&](auto& comm) {
+      const Array& from = shared->input;
+      return PyRequest(comm.isend(from.data(), from.count(), from.dtype(), destination, tag),
+                       shared);
+    });
+  }
+
+  PyRequest irecv(nb::handle data, int source, int tag) {
+    BoundCall bound;
+    bound.output = Array::output(data, "rank " + std::to_string(rank_) + ": recv: out");
+    auto shared = Buried::share(std::move(bound));
+    return without_gil([&](auto& comm) {
+      const Array& to = shared->output;
+      return PyRequest(comm.irecv(to.data(), to.count(), to.dtype(), source, tag), shared);
+    });
+  }
+
+  std::optional<PyCommunicator> split(int color, int key) {
+    return without_gil([&](auto& comm) -> std::optional<PyCommunicator> {
+      auto part = comm.split(color, key);
+      if (!part) return std::nullopt;
+      return PyCommunicator(std::move(part));
+    });
+  }
+
+  void abort(const std::string& why) {
+    without_gil([&](auto& comm) { comm.abort(why); });
+  }
+
+  std::string algorithm_for(const CallArguments& arguments) {
+    BoundCall bound = bind_call(arguments, rank_, size_);
+    return open()->algorithm_for(bound.attach());
+  }
+
+  void close() {
+    if (!comm_) return;
+    {
+      auto leaving = std::move(comm_);
+      nb::gil_scoped_release release;
+      leaving.reset();
+    }
+    Buried::clear();
+  }
+
+  // A reference of the caller's own: another thread may close meanwhile.
+  std::shared_ptr<weft::Communicator> open() const {
+    if (comm_) return comm_;
+    throw weft::InvalidArgument("rank " + std::to_string(rank_) +
+                                ": this communicator is closed: make a new one with weft.init()");
+  }
+
+ private:
+  std::shared_ptr<weft::Communicator> comm_;
+  int rank_;
+  int size_;
+};
+
+CallArguments arguments_of(const std::string& collective, nb::object input, nb::object output,
+                           std::size_t count, const std::string& op, int root, double scale,
+                           Counts input_counts, Counts output_counts, const std::string& algorithm,
+                           double timeout) {
+  return {collective, input,        output,        count,     op,     root,
+          scale,      input_counts, output_counts, algorithm, timeout};
+}
+
+// A method of PyCommunicator that takes a call, with its arguments by name.
+template <auto Method>
+void def_call(nb::class_<PyCommunicator>& type, const char* name) {
+  type.def(
+      name,
+      [](PyCommunicator& self, const std::string& collective, nb::object input, nb::object output,
+         std::size_t count, const std::string& op, int root, double scale, Counts input_counts,
+         Counts output_counts, const std::string& algorithm, double timeout) {
+        return (self.*Method)(arguments_of(collective, input, output, count, op, root, scale,
+                                           input_counts, output_counts, algorithm, timeout));
+      },
+      nb::arg("collective"), nb::arg("input").none() = nb::none(),
+      nb::arg("output").none() = nb::none(), nb::arg("count") = 0, nb::arg("op") = "sum",
+      nb::arg("root") = 0, nb::arg("scale") = 1.0, nb::arg("input_counts").none() = nb::none(),
+      nb::arg("output_counts").none() = nb::none(), nb::arg("algorithm") = "",
+      nb::arg("timeout") = 0.0);
+}
+
+}  // namespace
+
+std::shared_ptr<weft::Communicator> communicator_of(nb::handle object) {
+  return nb::cast<PyCommunicator&>(object).open();
+}
+
+void bind_communicator(nb::module_& m) {
+  m.attr("ANY_SOURCE") = weft::kAnySource;
+
+  nb::class_<PyRequest>(m, "Request")
+      .def("test", [](PyRequest& self) { return self.request.test(); })
+      .def("wait", &PyRequest::wait, nb::arg("timeout") = 0.0)
+      .def("source", [](PyRequest& self) { return self.request.source(); });
+
+  nb::class_<PyCommunicator> type(m, "Communicator");
+  type.def_static("create", &PyCommunicator::create, nb::arg("store"), nb::arg("rank"),
+                  nb::arg("size"), nb::arg("timeout"))
+      .def_prop_ro("rank", &PyCommunicator::rank)
+      .def_prop_ro("size", &PyCommunicator::size)
+      .def_prop_rw("timeout", &PyCommunicator::timeout, &PyCommunicator::set_timeout)
+      .def_prop_ro("closed", &PyCommunicator::closed)
+      .def("isend", &PyCommunicator::isend, nb::arg("x"), nb::arg("destination"), nb::arg("tag"))
+      .def("irecv", &PyCommunicator::irecv, nb::arg("out"), nb::arg("source"), nb::arg("tag"))
+      .def("split", &PyCommunicator::split, nb::arg("color"), nb::arg("key"))
+      .def("abort", &PyCommunicator::abort, nb::arg("why"))
+      .def("close", &PyCommunicator::close);
+  def_call<&PyCommunicator::run>(type, "run");
+  def_call<&PyCommunicator::submit>(type, "submit");
+  def_call<&PyCommunicator::algorithm_for>(type, "algorithm_for");
+}

@@ -1,0 +1,29 @@
+// Symmetric memory (weft/communicator.h) as NumPy arrays of bytes.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "bindings.h"
+#include "weft/communicator.h"
+
+namespace {
+
+using Bytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
+
+Bytes symmetric_bytes(std::size_t bytes) {
+  std::shared_ptr<void>* memory;
+  {
+    nb::gil_scoped_release release;
+    memory = new std::shared_ptr<void>(weft::symmetric_alloc(*weft::process_fabric(), bytes));
+  }
+  nb::capsule owner(memory, [](void* held) noexcept {
+    nb::gil_scoped_release release;
+    delete static_cast<std::shared_ptr<void>*>(held);
+  });
+  return Bytes(memory->get(), {bytes}, owner);
+}
+
+}  // namespace
+
+void bind_memory(nb::module_& m) {
+  m.def("symmetric_bytes", &symmetric_bytes, nb::arg("bytes"), nb::rv_policy::reference);
+}

@@ -1,0 +1,12 @@
+// The module weft._core: one bind function a file, one file a public header.
+#include "bindings.h"
+
+NB_MODULE(_core, m) {
+  m.doc() = "The C++ core. Use the package weft, which documents and checks.";
+  bind_errors(m);
+  bind_memory(m);
+  bind_communicator(m);
+  bind_info(m);
+  bind_bench(m);
+  bind_plan(m);
+}

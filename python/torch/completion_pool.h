@@ -1,0 +1,53 @@
+// Threads on which torch futures complete.
+//
+// A future's callbacks are user code: they may take the GIL, and wait for another
+// collective (PowerSGD does). So they never run on Weft's progress thread, and one of them
+// that blocks must not keep the next from running: before a thread enters a task it leaves
+// another one behind that waits for the next.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+namespace weft::torch_adapter {
+
+// One a process. Thread safe.
+class CompletionPool {
+ public:
+  // Something to do once. `run(subject)` owns the subject.
+  struct Task {
+    void (*run)(void* subject);
+    void* subject;
+  };
+
+  // The pool of this process; a forked child gets one of its own.
+  static CompletionPool& instance();
+
+  // A backend came, or left. With the last one the idle threads end; leave() returns when
+  // they have. Threads inside a task end after it.
+  void enter();
+  void leave();
+
+  // Makes sure that a thread is there: posting must not create threads.
+  void prepare();
+  // Runs the task on a thread of the pool, soon.
+  void post(Task task);
+
+ private:
+  // More idle threads than these end.
+  static constexpr int kIdle = 2;
+
+  void spawn();  // under mutex_
+  void serve();
+
+  std::mutex mutex_;
+  std::condition_variable posted_;
+  std::condition_variable gone_;
+  std::deque<Task> tasks_;
+  int backends_ = 0;
+  int threads_ = 0;  // all of them
+  int busy_ = 0;     // inside a task
+};
+
+}  // namespace weft::torch_adapter

@@ -1,0 +1,35 @@
+#include "errors.h"
+
+#include <c10/util/Exception.h>
+
+namespace weft::torch_adapter {
+
+namespace {
+
+template <typename Error>
+std::exception_ptr as(const std::exception& error) {
+  return std::make_exception_ptr(Error({"weft", __FILE__, __LINE__}, error.what()));
+}
+
+}  // namespace
+
+std::exception_ptr translated(const std::exception_ptr& thrown) {
+  if (!thrown) return nullptr;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const InvalidArgument& error) {
+    return as<c10::ValueError>(error);
+  } catch (const Unsupported& error) {
+    return as<c10::NotImplementedError>(error);
+  } catch (const InvalidPlan& error) {
+    return as<c10::Error>(error);
+  } catch (const InternalError& error) {
+    return as<c10::Error>(error);
+  } catch (const Error& error) {
+    return as<c10::DistBackendError>(error);
+  } catch (...) {
+    return thrown;
+  }
+}
+
+}  // namespace weft::torch_adapter

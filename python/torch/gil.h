@@ -1,0 +1,23 @@
+// Blocking without Python's lock.
+#pragma once
+
+#include <Python.h>
+
+namespace weft::torch_adapter {
+
+// Gives the GIL back for its lifetime, if this thread holds it. Bindings mostly have
+// released it; destructors run by the garbage collector have not.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutGil() {
+    if (state_) PyEval_RestoreThread(state_);
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+}  // namespace weft::torch_adapter

@@ -1,0 +1,104 @@
+#include "job.h"
+
+#include <ATen/MemoryOverlap.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/util/ParallelGuard.h>
+
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace weft::torch_adapter {
+
+namespace {
+
+// Elements in order in memory, as they are: no lazy conjugate or negative.
+bool is_plain(const at::Tensor& tensor) {
+  return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
+}
+
+std::byte* data_of(const at::Tensor& tensor, bool written) {
+  // mutable_data_ptr() also ends a lazy sharing of the storage.
+  return static_cast<std::byte*>(written ? tensor.mutable_data_ptr()
+                                         : const_cast<void*>(tensor.const_data_ptr()));
+}
+
+// Where the tensors lie if they lie one after another; null if they are all empty.
+std::optional<std::byte*> in_a_row(at::TensorList tensors, bool written) {
+  std::byte* begin = nullptr;
+  std::byte* end = nullptr;
+  const at::Tensor* first = nullptr;
+  for (const at::Tensor& tensor : tensors) {
+    if (!is_plain(tensor)) return std::nullopt;
+    if (tensor.numel() == 0) continue;
+    std::byte* data = data_of(tensor, written);
+    if (!first) {
+      first = &tensor;
+      begin = data;
+    } else if (data != end || !tensor.is_alias_of(*first)) {
+      return std::nullopt;
+    }
+    end = data + tensor.nbytes();
+  }
+  return begin;
+}
+
+at::Tensor view(std::byte* data, const at::Tensor& like) {
+  return at::from_blob(data, like.sizes(), like.options());
+}
+
+}  // namespace
+
+const void* Job::read(at::TensorList tensors) { return stage(nullptr, tensors, true); }
+
+void* Job::write(const Site& site, at::TensorList tensors) { return stage(&site, tensors, false); }
+
+void* Job::update(const Site& site, at::TensorList tensors) { return stage(&site, tensors, true); }
+
+std::byte* Job::stage(const Site* written, at::TensorList tensors, bool fill) {
+  if (const auto place = in_a_row(tensors, written)) return *place;
+  std::size_t bytes = 0;
+  for (const at::Tensor& tensor : tensors) {
+    if (written && at::has_internal_overlap(tensor) == at::MemOverlap::Yes)
+      refuse(*written, "a tensor of sizes ", tensor.sizes(), " and strides ", tensor.strides(),
+             " has several elements in one place; write to a clone() of it");
+    bytes += tensor.nbytes();
+  }
+  at::AutoDispatchBelowADInplaceOrView plain_copies;
+  copies_.push_back(at::empty({static_cast<std::int64_t>(bytes)}, at::kByte));
+  std::byte* const begin = data_of(copies_.back(), true);
+  std::byte* place = begin;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.numel() == 0) continue;
+    if (fill && is_plain(tensor))
+      std::memcpy(place, tensor.const_data_ptr(), tensor.nbytes());
+    else if (fill)
+      view(place, tensor).copy_(tensor);
+    if (written) returns_.push_back({tensor, place});
+    place += tensor.nbytes();
+  }
+  return begin;
+}
+
+std::span<const std::size_t> Job::keep_counts(std::vector<std::size_t> counts) {
+  counts_.push_back(std::move(counts));
+  return counts_.back();
+}
+
+void Job::copy_back() {
+  at::AutoDispatchBelowADInplaceOrView plain_copies;
+  // Often on a thread of the completion pool, which is to start no OpenMP team of its own.
+  c10::ParallelGuard serial(true);
+  for (const Return& back : returns_) {
+    if (is_plain(back.to))
+      std::memcpy(data_of(back.to, true), back.from, back.to.nbytes());
+    else
+      back.to.copy_(view(back.from, back.to));
+  }
+  returns_.clear();
+  copies_.clear();
+}
+
+}  // namespace weft::torch_adapter

@@ -1,0 +1,389 @@
+"""Communicators for NumPy arrays and whatever else lies in the CPU's memory.
+
+Arrays. An input is a NumPy array, any object with DLPack (a PyTorch tensor, ...) or the buffer
+protocol (`bytearray`, `array.array`, `memoryview`). Inputs that are not contiguous are copied.
+The result is a new array, or `out` if it is given: contiguous, writable, of the input's dtype and
+of as many elements as the result has. `out` may be the input itself where the collective allows
+it (allreduce, broadcast, reduce): that is in place. A new result is a tensor where the input has
+`new_empty` (PyTorch), else a NumPy array. Memory from `weft.empty` needs one copy less.
+
+Calls. All ranks call the same collectives in the same order with equal counts, dtypes,
+reductions and roots; else every rank that receives from another gets `Mismatch`, the rest
+`Aborted`. `algorithm` overrides the choice ("ring", "allreduce/ring"), `timeout` (seconds) the
+communicator's. With `async_op=True` a call returns a `Request` at once, and its arrays must be left
+alone until that has finished; without, Ctrl-C takes effect when the call ends.
+
+Thread safety: all methods may be called from any thread, without the GIL being held while they
+wait, but threads that use one communicator must agree on the order of its collectives with the
+other ranks. Errors are in `weft.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft import _core
+from weft.arrays import as_array, elements, like
+from weft.errors import InvalidArgument
+from weft.rendezvous import find, place
+from weft.request import Request
+
+ANY_SOURCE: int = _core.ANY_SOURCE
+"""As `source` of a receive: whoever sends first."""
+
+
+class Communicator:
+    """A group of ranks that run collectives together. Made by `weft.init` or `split`.
+
+    As a context manager it closes itself, or aborts if the block raised.
+    """
+
+    def __init__(self, core: _core.Communicator, host: Any = None) -> None:
+        self._core = core
+        self._host = host  # what serves the rendezvous to others lives as long as this
+
+    @property
+    def rank(self) -> int:
+        """This rank, from 0."""
+        return self._core.rank
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return self._core.size
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a wait may last before `Timeout` ends the communicator."""
+        return self._core.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self._core.timeout = seconds
+
+    def allreduce(
+        self,
+        x: Any,
+        op: str = "sum",
+        *,
+        out: Any = None,
+        scale: float = 1.0,
+        algorithm: str | None = None,
+        timeout: float | None = None,
+        async_op: bool = False,
+    ) -> Any:
+        """The reduction of all ranks' `x`, on every rank. Result: shape of `x`.
+
+        op: sum, prod, min, max, avg, bit_and, bit_or, bit_xor, or premul_sum: the sum of
+        `scale` times x.
+        """
+        x = self._array(x, "x")
+        out = like(x, x.shape) if out is None else out
+        return self._call("allreduce", x, out, elements(x), async_op, op=op, scale=scale,
+                          algorithm=algorithm, timeout=timeout)  # fmt: skip
+
+    def broadcast(
+        self,
+        x: Any,
+        root: int = 0,
+        *,
+        out: Any = None,
+        algorithm: str | None = None,
+        timeout: float | None = None,
+        async_op: bool = False,
+    ) -> Any:
+        """The root's `x`, on every rank. Result: shape of `x`.
+
+        On the other ranks `x` says shape and dtype and is not read.
+        """
+        x = self._array(x, "x")
+        out = like(x, x.shape) if out is None else out
+        source = x if self.rank == root else None
+        return self._call("broadcast", source, out, elements(x), async_op, root=root,
+                          algorithm=algorithm, timeout=timeout)  # fmt: skip
+
+    def reduce(
+        self,
+        x: Any,
+        op: str = "sum",
+        root: int = 0,
+        *,
+        out: Any = None,
+        scale: float = 1.0,
+        algorithm: str | None = None,
+        timeout: float | None = None,
+        async_op: bool = False,
+    ) -> Any:
+        """The reduction of all ranks' `x`, on the root; None elsewhere. Result: shape of `x`."""
+        x = self._array(x, "x")
+        out = self._at_root(root, out, x, x.shape)
+        return self._call("reduce", x, out, elements(x), async_op, op=op, root=root, scale=scale,
+                          algorithm=algorithm, timeout=timeout)  # fmt: skip
+
+    def allgather(
+        self,
+        x: Any,
+        *,
+        out: Any = None,
+        output_counts: Sequence[int] | None = None,
+        algorithm: str | None = None,
+        timeout: float | None = None,
+        async_op: bool = False,
+    ) -> Any:
+        """All ranks' `x` in rank order, on every rank. Result: shape (size, *x.shape).
+
+        output_counts: elements of each rank, equal on all ranks, where they differ; the result is
+        then flat.
+        """
+        x = self._array(x, "x")
+        out = like(x, self._gathered(x, output_counts)) if out is None else out
+        return self._call("allgather", x, out, elements(x), async_op, output_counts=output_counts,
+                          algorithm=algorithm, timeout=timeout)  # fmt: skip
+
+    def gather(
+        self,
+        x: Any,
+        root: int = 0,
+        *,
+        out: Any = None,
+        output_counts: Sequence[int] | None = None,
+        algorithm: str | None = None,
+        timeout: float | None = None,
+        async_op: bool = False,
+    ) -> Any:
+        """As `allgather`, on the root; None elsewhere."""
+        x = self._array(x, "x")
+        out = self._at_root(root, out, x, self._gathered(x, output_counts))
+        return self._call("gather", x, out, elements(x), async_op, root=root,
+                          output_counts=output_counts, algorithm=algorithm,
+                          timeout=timeout)  # fmt: skip
+
+    def reduce_scatter(
+        self,
+        x: Any,
+        op: str = "sum",
+        *,
+        out: Any = None,
+        input_counts: Sequence[int] | None = None,
+        scale: float = 1.0,
+        algorithm: str | None = None,
+        timeout: float | None = None,
+        async_op: bool = False,
+    ) -> Any:
+        """This rank's share of the reduction of all ranks' `x`.
+
+        `x` has shape (size, ...), one block a rank; result: shape x.shape[1:]. A flat `x` of
+        size * n elements gives n.
+
+        input_counts: elements of each rank's share, equal on all ranks, where they differ; the
+        result is then flat.
+        """
+        x = self._array(x, "x")
+        count, shape = self._share("reduce_scatter", x, input_counts)
+        out = like(x, shape) if out is None else out
+        return self._call("reduce_scatter", x, out, count, async_op, op=op, scale=scale,
+                          input_counts=input_counts, algorithm=algorithm,
+                          timeout=timeout)  # fmt: skip
+
+    def scatter(
+        self,
+        x: Any,
+        root: int = 0,
+        *,
+        out: Any = None,
+        input_counts: Sequence[int] | None = None,
+        algorithm: str | None = None,
+        timeout: float | None = None,
+        async_op: bool = False,
+    ) -> Any:
+        """This rank's share of the root's `x`, cut as in `reduce_scatter`.
+
+        `x` is needed on the root and ignored elsewhere, where `out` is needed: it says the
+        share's shape and dtype.
+        """
+        if self.rank != root:
+            if out is None:
+                self._refuse("scatter", "out is needed on ranks other than the root")
+            count = elements(self._array(out, "out"))
+            x = None
+        else:
+            x = self._array(x, "x")
+            count, shape = self._share("scatter", x, input_counts)
+            out = like(x, shape) if out is None else out
+        return self._call("scatter", x, out, count, async_op, root=root, input_counts=input_counts,
+                          algorithm=algorithm, timeout=timeout)  # fmt: skip
+
+    def alltoall(
+        self,
+        x: Any,
+        *,
+        out: Any = None,
+        input_counts: Sequence[int] | None = None,
+        output_counts: Sequence[int] | None = None,
+        algorithm: str | None = None,
+        timeout: float | None = None,
+        async_op: bool = False,
+    ) -> Any:
+        """Block r of `x` goes to rank r; block r of the result came from rank r.
+
+        `x` has a multiple of size elements; result: shape of `x`. With `input_counts` (elements to
+        each rank) and `output_counts` (elements from each rank), both or neither, the result is
+        flat. `out` may not be `x`.
+        """
+        x = self._array(x, "x")
+        if (input_counts is None) != (output_counts is None):
+            self._refuse("alltoall", "give input_counts and output_counts, or neither")
+        count, shape = 0, tuple(x.shape)
+        if output_counts is not None:
+            shape = (sum(output_counts),)
+        else:
+            count = self._share("alltoall", x, None)[0]
+        out = like(x, shape) if out is None else out
+        return self._call("alltoall", x, out, count, async_op, input_counts=input_counts,
+                          output_counts=output_counts, algorithm=algorithm,
+                          timeout=timeout)  # fmt: skip
+
+    def barrier(self, *, timeout: float | None = None, async_op: bool = False) -> Request | None:
+        """Returns (finishes) once all ranks have called it."""
+        return self._call("barrier", None, None, 0, async_op, timeout=timeout)
+
+    def isend(self, x: Any, destination: int, tag: int = 0) -> Request:
+        """Starts to send `x`. It finishes once `x` may be written again.
+
+        Messages are matched by (source, tag), in the order sent, and wait for no collective.
+        """
+        x = self._array(x, "x")
+        return Request(self._core.isend(x, destination, tag), x)
+
+    def irecv(self, out: Any, source: int = ANY_SOURCE, tag: int = 0) -> Request:
+        """Starts to receive into `out`, which is the result; `Request.source` says who sent.
+
+        The sender's count and dtype must be those of `out`; else both get `Mismatch`.
+        """
+        return Request(self._core.irecv(self._array(out, "out"), source, tag), out)
+
+    def send(self, x: Any, destination: int, tag: int = 0) -> None:
+        """`isend`, waited for."""
+        self.isend(x, destination, tag).wait()
+
+    def recv(self, out: Any, source: int = ANY_SOURCE, tag: int = 0) -> int:
+        """`irecv`, waited for; the rank that sent."""
+        request = self.irecv(out, source, tag)
+        request.wait()
+        return request.source
+
+    def split(self, color: int, key: int = 0) -> Communicator | None:
+        """Collective: a communicator of the ranks with the same color, ordered by (key, rank).
+
+        None for a negative color.
+        """
+        part = self._core.split(color, key)
+        return None if part is None else Communicator(part)
+
+    def abort(self, why: str) -> None:
+        """Ends all that is in flight here and on the peers, which see `Aborted` with `why`."""
+        self._core.abort(why)
+
+    def close(self) -> None:
+        """Waits until peers have read what was sent to them, then leaves. May be called again."""
+        self._core.close()
+        self._host = None
+
+    def algorithm_for(self, collective: str, x: Any, **options: Any) -> str:
+        """The algorithm that a call of as many elements as `x` a rank would use: "allreduce/ring".
+
+        options: op, root, algorithm.
+        """
+        sizes = {"allgather": (1, self.size), "gather": (1, self.size), "scatter": (self.size, 1),
+                 "reduce_scatter": (self.size, 1),
+                 "alltoall": (self.size, self.size)}  # fmt: skip
+        before, after = sizes.get(collective, (1, 1))
+        x = self._array(x, "x")
+        arrays = (like(x, (times * elements(x),)) for times in (before, after))
+        return self._core.algorithm_for(collective, *arrays, count=elements(x), **options)
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is not None and not self._core.closed:
+            self.abort(f"rank {self.rank} raised {type(error).__name__}: {error}")
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<weft.Communicator rank {self.rank} of {self.size}>"
+
+    def _call(
+        self, collective: str, x: Any, out: Any, count: int, async_op: bool, **options: Any
+    ) -> Any:
+        options = {name: value for name, value in options.items() if value is not None}
+        if not async_op:
+            self._core.run(collective, x, out, count, **options)
+            return out
+        return Request(self._core.submit(collective, x, out, count, **options), out)
+
+    def _at_root(self, root: int, out: Any, x: Any, shape: Sequence[int]) -> Any:
+        if self.rank != root:
+            return None
+        return like(x, shape) if out is None else out
+
+    def _gathered(self, x: Any, counts: Sequence[int] | None) -> tuple[int, ...]:
+        return (self.size, *x.shape) if counts is None else (sum(counts),)
+
+    def _share(
+        self, collective: str, x: Any, counts: Sequence[int] | None
+    ) -> tuple[int, tuple[int, ...]]:
+        """Elements and shape of this rank's block of `x`."""
+        if counts is not None:
+            if len(counts) != self.size:
+                self._refuse(collective, f"input_counts has {len(counts)} entries: give one a rank")
+            return counts[self.rank], (counts[self.rank],)
+        count, rest = divmod(elements(x), self.size)
+        if rest:
+            self._refuse(
+                collective,
+                f"x has {elements(x)} elements, which {self.size} ranks cannot share: "
+                "pad it, or give counts",
+            )
+        if len(x.shape) > 1 and x.shape[0] == self.size:
+            return count, tuple(x.shape[1:])
+        return count, (count,)
+
+    def _array(self, x: Any, name: str) -> Any:
+        return as_array(x, f"rank {self.rank}: {name}")
+
+    def _refuse(self, collective: str, what: str) -> None:
+        raise InvalidArgument(f"rank {self.rank}: {collective}: {what}")
+
+
+def init(
+    rank: int | None = None,
+    size: int | None = None,
+    rendezvous: Any = None,
+    timeout: float = 300.0,
+) -> Communicator:
+    """Joins the other ranks: collective over all `size` of them.
+
+    What is not given comes from the environment: RANK, WORLD_SIZE, and WEFT_RENDEZVOUS (a
+    directory) or torchrun's MASTER_ADDR and MASTER_PORT (through torch's store).
+
+    Args:
+        rank: this rank, 0 <= rank < size.
+        size: the number of ranks.
+        rendezvous: a directory that all ranks see and that is new for each job, a torch store,
+            or any object with `set(key: str, value: bytes)` and
+            `get(key: str, seconds: float) -> bytes`. A store serves one communicator; a directory
+            or torch store any number, if all ranks make them in the same order.
+        timeout: seconds that any wait may last, here and later in calls.
+
+    Raises:
+        Timeout: naming the ranks that did not come.
+        InvalidArgument: where rank, size or rendezvous is not known, saying the ways to give it.
+    """
+    rank, size = place(rank, size)
+    store, host = find(rendezvous, rank, size, timeout)
+    comm = Communicator(_core.Communicator.create(store, rank, size, timeout), host)
+    if host is not None:
+        comm.barrier()  # the others have read all they need of the store that lives here
+    return comm

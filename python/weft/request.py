@@ -1,0 +1,45 @@
+"""Operations in flight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft import _core
+from weft.errors import InvalidArgument
+
+
+class Request:
+    """An operation in flight. It goes on, and its arrays live, even if the request is dropped."""
+
+    def __init__(self, core: _core.Request, result: Any) -> None:
+        self._core = core
+        self._result = result
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """Waits until it has finished; its result.
+
+        Raises what it failed with, or `Timeout` after `timeout` seconds (None: no limit of its
+        own, the operation has one); it then goes on and may be waited for again.
+        """
+        if timeout is not None and timeout <= 0:
+            raise InvalidArgument(f"timeout {timeout} is not above zero: use test() to look")
+        self._core.wait(timeout or 0.0)
+        return self._result
+
+    def test(self) -> bool:
+        """Whether it has finished, well or not. Never waits."""
+        return self._core.test()
+
+    @property
+    def result(self) -> Any:
+        """The result, once it has finished. Raises what it failed with."""
+        if not self.test():
+            raise InvalidArgument("the operation has not finished: call wait() first")
+        return self.wait()
+
+    @property
+    def source(self) -> int:
+        """The rank that sent, once a receive has finished."""
+        if not self.test():
+            raise InvalidArgument("the operation has not finished: call wait() first")
+        return self._core.source()

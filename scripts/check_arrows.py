@@ -1,0 +1,128 @@
+"""Holds the include table of ARCHITECTURE.md: dependencies point one way.
+
+Prints one line for each include that breaks it and exits with 1.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+# Folder -> what it may include besides itself and include/weft. The same as ARCHITECTURE.md's
+# table (a test compares them).
+ALLOWED: dict[str, set[str]] = {
+    "include/weft": set(),
+    "src/base": set(),
+    "src/kernels": {"src/base"},
+    "src/plan": {"src/base"},
+    "src/passes": {"src/plan"},
+    "src/algorithms": {"src/plan", "src/passes"},
+    "src/fabric": {"src/base", "src/plan"},
+    "src/engine": {"src/plan", "src/fabric", "src/kernels", "src/base"},
+    "src/select": {"src/plan", "src/algorithms"},
+    "src/comm": {
+        "src/base",
+        "src/kernels",
+        "src/plan",
+        "src/passes",
+        "src/algorithms",
+        "src/fabric",
+        "src/engine",
+        "src/select",
+    },
+    "python/bindings": set(),
+    "python/torch": set(),
+}
+# One fabric (src/fabric/shm) is known only to itself and to whoever makes it.
+MAKES_FABRICS = {"src/comm"}
+
+# The core knows neither Python nor PyTorch.
+FOREIGN = re.compile(r"^(Python\.h|torch|ATen|c10|nanobind|pybind11)\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+class Include(NamedTuple):
+    """One include directive."""
+
+    line: int
+    path: str
+    quoted: bool
+
+
+def includes(source: Path) -> list[Include]:
+    """All include directives of a file."""
+    found = []
+    for number, line in enumerate(source.read_text().splitlines(), start=1):
+        if match := INCLUDE.match(line):
+            found.append(Include(number, match[2], match[1] == '"'))
+    return found
+
+
+def folder_of(path: str) -> str | None:
+    """The folder of the table that a path (from the root) lies in."""
+    return next((folder for folder in ALLOWED if path.startswith(folder + "/")), None)
+
+
+def resolve(root: Path, source: Path, include: str) -> str | None:
+    """The path from the root of a quoted include; None if it is no file of ours."""
+    for base in (root / "src", root / "include", source.parent):
+        if (base / include).is_file():
+            return (base / include).resolve().relative_to(root.resolve()).as_posix()
+    return None
+
+
+def fault(root: Path, source: Path, include: Include) -> str | None:
+    """Why this include is refused; None if it is allowed."""
+    folder = folder_of(source.relative_to(root).as_posix())
+    assert folder is not None
+    if folder.startswith(("src/", "include/")) and FOREIGN.match(include.path):
+        return "the core includes neither Python nor PyTorch"
+    if not include.quoted:
+        return None
+    target = resolve(root, source, include.path)
+    if target is None:
+        return "no such file under src, include or beside it"
+    to = folder_of(target)
+    if to is None:
+        return f"{target} lies in no folder of the table"
+    if to not in {folder, "include/weft"} | ALLOWED[folder]:
+        allowed = ", ".join(sorted(ALLOWED[folder] | {"include/weft"} - {folder}))
+        return f"{folder} must not include {to}; it may include {allowed or 'only itself'}"
+    return private_fabric(source.relative_to(root).as_posix(), target)
+
+
+def private_fabric(source: str, target: str) -> str | None:
+    """Why this file must not see into one fabric's folder; None if it may."""
+    parts = target.split("/")
+    if parts[:2] != ["src", "fabric"] or len(parts) < 4 or folder_of(source) in MAKES_FABRICS:
+        return None
+    own = "/".join(parts[:3])
+    if source.startswith(own + "/"):
+        return None
+    return f"{own} is one fabric's own; include fabric/fabric.h"
+
+
+def check(root: Path) -> list[str]:
+    """All faults of a tree, as 'file:line: "include": why'."""
+    sources = [file for folder in ALLOWED for file in sorted((root / folder).rglob("*"))]
+    return [
+        f'{source.relative_to(root)}:{include.line}: "{include.path}": {why}'
+        for source in sources
+        if source.suffix in {".h", ".cc"}
+        for include in includes(source)
+        if (why := fault(root, source, include))
+    ]
+
+
+def main() -> int:
+    """Checks the checkout that this script lies in, or the one named."""
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    faults = check(root)
+    for line in faults:
+        print(line)
+    print(f"arrows: {len(faults)} faults" if faults else "arrows: all includes point one way")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+# What must be there before .venv: a C++20 compiler and a Python with its C headers.
+# Sourced after say.sh.
+
+has_compiler() {
+  local cxx=${CXX:-c++}
+  command -v "$cxx" >/dev/null 2>&1 || return 1
+  echo '#include <span>
+        #include <atomic>
+        int main() { std::atomic<int> a{0}; a.notify_one(); return std::span<int>().size(); }' \
+    | "$cxx" -std=c++20 -x c++ -o /dev/null - 2>/dev/null
+}
+
+has_gtest() {
+  echo '#include <gtest/gtest.h>' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null
+}
+
+# A Python >= 3.10 that can make virtual environments and compile extensions.
+usable_python() {
+  "$1" - >/dev/null 2>&1 <<'CHECK'
+import ensurepip, os, sys, sysconfig, venv
+header = os.path.join(sysconfig.get_path("include"), "Python.h")
+sys.exit(sys.version_info < (3, 10) or not os.path.exists(header))
+CHECK
+}
+
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-python3 /usr/bin/python3 python3.13 python3.12 python3.11 python3.10}; do
+    if command -v "$candidate" >/dev/null 2>&1 && usable_python "$candidate"; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+python_remedy() {
+  echo "no Python >= 3.10 with the venv module and C headers was found${PYTHON:+ at PYTHON=$PYTHON}." \
+    "Install one (Debian, Ubuntu: python3 python3-venv python3-dev; Fedora: python3-devel)" \
+    "or set PYTHON to one"
+}
+
+compiler_remedy() {
+  echo "no C++20 compiler was found${CXX:+ at CXX=$CXX}." \
+    "Install GCC >= 11 or Clang >= 14 (Debian, Ubuntu: g++; Fedora: gcc-c++) or set CXX to one"
+}
+
+# system_packages GROUP: installs with apt-get what is missing, where that is possible and
+# not refused. What is missing afterwards is an error if required, a note if optional.
+system_packages() {
+  local wanted=()
+  find_python >/dev/null || wanted+=(python3 python3-venv python3-dev)
+  if [[ $1 != lint ]]; then
+    has_compiler || wanted+=(g++)
+  fi
+  if [[ $1 == test ]]; then
+    has_gtest || wanted+=(libgtest-dev)
+  fi
+  if ((${#wanted[@]})); then
+    apt_install "${wanted[@]}"
+  fi
+
+  find_python >/dev/null || die "$(python_remedy)"
+  if [[ $1 != lint ]] && ! has_compiler; then
+    die "$(compiler_remedy)"
+  fi
+  if [[ $1 == test ]] && ! has_gtest; then
+    note "GoogleTest is missing (Debian, Ubuntu: libgtest-dev; Fedora: gtest-devel): C++ tests will be skipped"
+  fi
+}
+
+apt_install() {
+  local root=()
+  if [[ ${WEFT_NO_SYSTEM_PACKAGES:-0} == 1 ]]; then
+    note "not installed, as WEFT_NO_SYSTEM_PACKAGES=1: $*"
+    return
+  elif ! command -v apt-get >/dev/null 2>&1; then
+    note "this is not Debian or Ubuntu; its packages are called there: $*"
+    return
+  elif ((EUID != 0)); then
+    if ! command -v sudo >/dev/null 2>&1 || ! { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; then
+      note "neither root nor sudo, so not installed: $*"
+      return
+    fi
+    root=(sudo)
+  fi
+  step "installing system packages: $* (WEFT_NO_SYSTEM_PACKAGES=1 refuses)"
+  local install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y
+    --no-install-recommends "$@")
+  "${install[@]}" >build/log/apt.log 2>&1 && return
+  "${root[@]}" apt-get update >>build/log/apt.log 2>&1 || true
+  "${install[@]}" >>build/log/apt.log 2>&1 || note "apt-get failed: see build/log/apt.log"
+}

@@ -1,0 +1,35 @@
+// Direct allgather: everyone sends its block to all others at once.
+//
+// Four ranks, any one of them: puts its input once for all three others; a trip later copies
+// their three blocks into its output.
+//
+// Steps 1; in shared memory bytes written n, read (P-1)n, of n a rank.
+//
+// Source: "linear" or spread allgather, Graham and Shipman, "MPI Support for Multi-core
+// Architectures: Optimized Shared Memory Collectives", EuroPVM/MPI 2008.
+#include "algorithms/phases.h"
+#include "algorithms/registry.h"
+
+namespace weft {
+namespace {
+
+void write(Builder& b) {
+  const Group all(b.rank(), b.ranks());
+  const auto peers = others(all);
+  const int ch = b.channel(4);
+  b.chunks([&] {
+    b.copy({b.output(b.rank())}, b.input());
+    if (!peers.empty()) b.put(b.input(), peers, ch);
+    b.lag(1);
+    direct_allgather(b, all, ch, [&](int rank) { return b.output(rank); });
+  });
+}
+
+}  // namespace
+
+Algorithm allgather_direct() {
+  return {"allgather/direct", Collective::kAllgather,
+          "everyone to all others; 1 step, (P-1)n bytes read; in a node (Graham 2008)", write};
+}
+
+}  // namespace weft

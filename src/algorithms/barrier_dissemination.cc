@@ -1,0 +1,36 @@
+// Dissemination barrier: in step k rank r tells r + 2^k, and hears from r - 2^k.
+//
+// Four ranks: rank 0 tells 1, hears from 3; tells 2, hears from 2. What 2 says it said after it
+// had heard from 1, so 0 has heard, directly or not, from all.
+//
+// Steps ceil(log2 P), no payload.
+//
+// Source: Hensgen, Finkel, Manber, "Two Algorithms for Barrier Synchronization", International
+// Journal of Parallel Programming 17(1), 1988.
+#include "algorithms/phases.h"
+#include "algorithms/registry.h"
+
+namespace weft {
+namespace {
+
+void write(Builder& b) {
+  const Group all(b.rank(), b.ranks());
+  const int ch = b.channel(1);
+  b.once([&] {
+    for (int distance = 1; distance < b.ranks(); distance *= 2) {
+      const int from = all.at(b.rank() - distance);
+      b.signal({all.at(b.rank() + distance)}, ch);
+      b.wait(from, ch);
+      b.credit(from, ch);
+    }
+  });
+}
+
+}  // namespace
+
+Algorithm barrier_dissemination() {
+  return {"barrier/dissemination", Collective::kBarrier,
+          "tells the rank 2^k further in step k; ceil(log2 P) steps (Hensgen 1988)", write};
+}
+
+}  // namespace weft

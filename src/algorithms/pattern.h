@@ -1,0 +1,15 @@
+// Small rank arithmetic that several algorithms share.
+#pragma once
+
+#include <bit>
+
+namespace weft {
+
+// The largest power of two that is at most `ranks`.
+inline int power_of_two_in(int ranks) {
+  return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+}
+
+inline bool is_power_of_two(int ranks) { return power_of_two_in(ranks) == ranks; }
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// Direct reduce-scatter: everyone sends to each rank that rank's block.
+//
+// Four ranks; rank 1 puts x1[2] to 2, x1[3] to 3 and x1[0] to 0; a trip later it has x0[1], x2[1]
+// and x3[1], and writes output = x0[1] + x1[1] + x2[1] + x3[1].
+//
+// Steps 1, bytes sent (P-1)n, of n a block. Added up in rank order.
+//
+// Source: direct (pairwise) exchange, Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, on
+// reduce-scatter.
+#include "algorithms/phases.h"
+#include "algorithms/registry.h"
+
+namespace weft {
+namespace {
+
+void write(Builder& b) {
+  const Group all(b.rank(), b.ranks());
+  const auto mine = [&](int rank) { return own(b.input(rank)); };
+  const Wire wire{b.channel(3 * std::max(1, all.size() - 1))};
+  b.chunks([&] {
+    int channel = hand_out(b, all, wire, mine);
+    b.lag(1);
+    store(b, b.output(), collect(b, all, channel, mine));
+  });
+}
+
+}  // namespace
+
+Algorithm reduce_scatter_direct() {
+  return {"reduce_scatter/direct", Collective::kReduceScatter,
+          "each block straight to its owner; 1 step, (P-1)n bytes; in a node (Thakur 2005)",
+          write};
+}
+
+}  // namespace weft

@@ -1,0 +1,37 @@
+// The algorithms that Weft comes with: one factory a file, named like the file.
+#pragma once
+
+#include <string>
+
+#include "weft/builder.h"
+
+namespace weft {
+
+Algorithm allreduce_one_shot();
+Algorithm allreduce_two_shot();
+Algorithm allreduce_ring();
+Algorithm allreduce_recursive_doubling();
+Algorithm allreduce_rabenseifner();
+Algorithm allreduce_two_level();
+Algorithm allreduce_direct();
+Algorithm broadcast_one_shot();
+Algorithm broadcast_knomial();
+Algorithm broadcast_chain();
+Algorithm broadcast_scatter_allgather();
+Algorithm reduce_direct();
+Algorithm reduce_binomial();
+Algorithm allgather_direct();
+Algorithm allgather_ring();
+Algorithm reduce_scatter_direct();
+Algorithm reduce_scatter_ring();
+Algorithm alltoall_direct();
+Algorithm alltoall_pairwise();
+Algorithm gather_direct();
+Algorithm scatter_direct();
+Algorithm barrier_dissemination();
+Algorithm sendrecv_stream();
+
+// Why `algorithm` cannot serve so many ranks with these parameters; empty: it can.
+std::string refusal(const Algorithm& algorithm, int ranks, const Params& params);
+
+}  // namespace weft

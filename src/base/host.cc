@@ -1,0 +1,22 @@
+#include "base/host.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <fstream>
+
+namespace weft {
+
+HostIdentity host_identity() {
+  HostIdentity identity;
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  if (::gethostname(name.data(), name.size() - 1) == 0) identity.name = name.data();
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> identity.boot;
+  struct stat status {};
+  if (::stat("/proc/self/ns/net", &status) == 0) identity.net_namespace = status.st_ino;
+  return identity;
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+// Who and where this process is, as far as it decides which peers it can reach.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace weft {
+
+struct HostIdentity {
+  std::string name;               // the host's name, for messages only
+  std::string boot;               // the kernel's boot id: equal means the same running kernel
+  std::uint64_t net_namespace = 0;  // inode of the network namespace; 0 if unknown
+};
+
+// Read afresh at each call: a process may change its namespace.
+HostIdentity host_identity();
+
+}  // namespace weft

@@ -1,0 +1,102 @@
+// What a rank can see to be wrong with a call by itself.
+#include <cstdint>
+#include <numeric>
+
+#include "comm/planner.h"
+#include "weft/error.h"
+
+namespace weft {
+
+namespace {
+
+bool reduces(Collective c) {
+  return c == Collective::kAllreduce || c == Collective::kReduce || c == Collective::kReduceScatter;
+}
+bool rooted(Collective c) {
+  return c == Collective::kBroadcast || c == Collective::kReduce || c == Collective::kGather ||
+         c == Collective::kScatter;
+}
+
+std::size_t sum(std::span<const std::size_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+// One side of a call in memory.
+struct Side {
+  const std::byte* data;
+  std::size_t bytes;
+  std::size_t own;  // offset of this rank's block
+};
+
+Side side(const void* data, std::size_t count, std::span<const std::size_t> counts, bool per_rank,
+          int rank, int size, std::size_t element) {
+  const auto* bytes = static_cast<const std::byte*>(data);
+  if (!per_rank) return {bytes, count * element, 0};
+  auto place = static_cast<std::size_t>(rank);
+  if (counts.empty())
+    return {bytes, count * static_cast<std::size_t>(size) * element, place * count * element};
+  return {bytes, sum(counts) * element, sum(counts.first(place)) * element};
+}
+
+bool overlap(const Side& a, const Side& b) {
+  auto begin = [](const Side& s) { return reinterpret_cast<std::uintptr_t>(s.data); };
+  return a.bytes && b.bytes && begin(a) < begin(b) + b.bytes && begin(b) < begin(a) + a.bytes;
+}
+
+}  // namespace
+
+void Planner::refuse(const Call& call, const std::string& what) const {
+  throw InvalidArgument("rank " + std::to_string(rank_) + ", " +
+                        std::string(name_of(call.collective)) + ": " + what);
+}
+
+void Planner::check(const Call& call) const {
+  if (call.collective == Collective::kSendRecv) refuse(call, "use send and recv");
+  if (reduces(call.collective) && !reducible(call.dtype, call.op))
+    throw Unsupported("rank " + std::to_string(rank_) + ", " +
+                      std::string(name_of(call.collective)) + ": " + std::string(name_of(call.op)) +
+                      " is not defined on " + std::string(name_of(call.dtype)));
+  if (rooted(call.collective) && (call.root < 0 || call.root >= size_))
+    refuse(call, "root is " + std::to_string(call.root) + ", ranks are 0 to " +
+                     std::to_string(size_ - 1));
+  if (call.collective != Collective::kBarrier) check_buffers(call);
+}
+
+void Planner::check_buffers(const Call& call) const {
+  using C = Collective;
+  const C c = call.collective;
+  const bool at_root = !rooted(c) || call.root == rank_;
+  const bool in_per_rank = c == C::kReduceScatter || c == C::kAlltoall || c == C::kScatter;
+  const bool out_per_rank = c == C::kAllgather || c == C::kAlltoall || c == C::kGather;
+  const bool has_input = (c != C::kBroadcast && c != C::kScatter) || at_root;
+  const bool has_output = (c != C::kReduce && c != C::kGather) || at_root;
+  auto counts_fit = [&](std::span<const std::size_t> counts, bool allowed, const char* name) {
+    if (counts.empty()) return;
+    if (!allowed) refuse(call, std::string(name) + " does not apply");
+    if (counts.size() != static_cast<std::size_t>(size_))
+      refuse(call, std::string(name) + " has " + std::to_string(counts.size()) +
+                       " entries: give one a rank, " + std::to_string(size_));
+    if (c != C::kAlltoall && counts[static_cast<std::size_t>(rank_)] != call.count)
+      refuse(call, std::string(name) + " gives this rank " +
+                       std::to_string(counts[static_cast<std::size_t>(rank_)]) + " elements, count " +
+                       std::to_string(call.count));
+  };
+  counts_fit(call.input_counts, in_per_rank, "input_counts");
+  counts_fit(call.output_counts, out_per_rank, "output_counts");
+
+  const std::size_t element = size_of(call.dtype);
+  Side in = side(call.input, call.count, call.input_counts, in_per_rank, rank_, size_, element);
+  Side out = side(call.output, call.count, call.output_counts, out_per_rank, rank_, size_, element);
+  if (has_input && in.bytes && !in.data) refuse(call, "input is null");
+  if (has_output && out.bytes && !out.data) refuse(call, "output is null");
+  if (!has_input || !has_output || !overlap(in, out)) return;
+  // The only overlap allowed is "in place", as communicator.h defines it.
+  bool in_place = c != C::kAlltoall && (out_per_rank  ? in.data == out.data + out.own
+                                        : in_per_rank ? out.data == in.data + in.own
+                                                      : in.data == out.data);
+  if (!in_place)
+    refuse(call, "input and output overlap but are not in place: pass the same buffer where the "
+                 "collective allows it, or separate ones");
+}
+
+}  // namespace weft

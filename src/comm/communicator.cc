@@ -1,0 +1,215 @@
+#include "weft/communicator.h"
+
+#include <algorithm>
+
+#include "base/version.h"
+#include "comm/planner.h"
+#include "comm/point_to_point.h"
+#include "comm/rendezvous.h"
+#include "engine/lane.h"
+#include "weft/error.h"
+
+namespace weft {
+
+struct Communicator::Impl {
+  Impl(int rank, int size, std::chrono::milliseconds timeout, std::shared_ptr<Fabric> fabric,
+       std::vector<std::string> addresses, const Settings& settings)
+      : rank(rank),
+        size(size),
+        timeout(timeout.count()),
+        fabric(fabric),
+        engine(Engine::of(fabric)),
+        addresses(std::move(addresses)),
+        settings(settings),
+        planner(rank, size, settings, fabric) {}
+
+  const int rank, size;
+  std::atomic<std::chrono::milliseconds::rep> timeout;
+  const std::shared_ptr<Fabric> fabric;
+  const std::shared_ptr<Engine> engine;
+  const std::vector<std::string> addresses;
+  const Settings settings;
+  const std::shared_ptr<Fate> fate = std::make_shared<Fate>();
+  Planner planner;
+  std::unique_ptr<Lane> lane;
+  std::unique_ptr<PointToPoint> transfers;
+
+  std::chrono::milliseconds limit(std::chrono::milliseconds asked) const {
+    return asked.count() ? asked : std::chrono::milliseconds(timeout.load());
+  }
+
+  void open(const Exchange& exchange, Clock::time_point deadline) {
+    auto endpoints = open_endpoints(*fabric, 2, addresses, rank, exchange, deadline);
+    engine->expect_ranks(size);
+    lane = std::make_unique<Lane>(engine, std::move(endpoints[0]), rank, size, fate);
+    transfers = std::make_unique<PointToPoint>(engine, std::move(endpoints[1]), rank, size, fate,
+                                               planner);
+  }
+
+  Request transfer(bool sends, void* data, std::size_t count, DType dtype, int peer, int tag,
+                   bool wake) {
+    const char* verb = sends ? "send to " : "receive from ";
+    std::string here = "rank " + std::to_string(rank) + ", " + verb + std::to_string(peer) + ": ";
+    bool any = !sends && peer == kAnySource;
+    if (!any && (peer < 0 || peer >= size))
+      throw InvalidArgument(here + "ranks are 0 to " + std::to_string(size - 1));
+    if (peer == rank) throw InvalidArgument(here + "a rank cannot exchange with itself: copy");
+    if (!data && count) throw InvalidArgument(here + "the buffer is null");
+    return sends ? transfers->send(data, count, dtype, peer, tag, limit({}), wake)
+                 : transfers->receive(data, count, dtype, peer, tag, limit({}), wake);
+  }
+};
+
+namespace {
+
+// Everyone's fabric address, and rank 0's settings for all.
+std::vector<std::string> introduce(const Exchange& exchange, const std::string& address, int rank,
+                                   Settings& settings) {
+  auto all = exchange("hello", join({kVersion, settings.to_text(), address}));
+  std::vector<std::string> addresses;
+  for (std::size_t peer = 0; peer < all.size(); ++peer) {
+    std::vector<std::string> words = unjoin(all[peer]);
+    if (words.empty() || words[0] != kVersion)
+      throw Mismatch("rank " + std::to_string(rank) + " runs Weft " + kVersion + ", rank " +
+                     std::to_string(peer) + " Weft " + (words.empty() ? "?" : words[0]) +
+                     ": install the same version everywhere");
+    if (peer == 0) settings = Settings::parse(words.at(1));
+    addresses.push_back(words.at(2));
+  }
+  return addresses;
+}
+
+}  // namespace
+
+Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store, int rank,
+                                                   int size, CommunicatorOptions options) {
+  if (size < 1 || rank < 0 || rank >= size)
+    throw InvalidArgument("rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                          ": ranks count from 0 to size - 1");
+  auto deadline = Clock::now() + options.timeout;
+  auto fabric = options.fabric ? options.fabric : process_fabric();
+  Settings settings = Settings::from_environment();
+  Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
+  auto addresses = introduce(exchange, fabric->address(), rank, settings);
+  auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric, std::move(addresses),
+                                     settings);
+  impl->open(exchange, deadline);
+  return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
+}
+
+Communicator::~Communicator() {
+  impl_->lane->drain(timeout());
+  impl_->transfers->drain(timeout());
+}
+
+int Communicator::rank() const { return impl_->rank; }
+int Communicator::size() const { return impl_->size; }
+std::chrono::milliseconds Communicator::timeout() const { return impl_->limit({}); }
+void Communicator::set_timeout(std::chrono::milliseconds timeout) {
+  impl_->timeout = timeout.count();
+}
+const std::shared_ptr<Fabric>& Communicator::fabric() const { return impl_->fabric; }
+
+void Communicator::run(const Call& call) {
+  Impl& impl = *impl_;
+  impl.lane->run(
+      [&](Binding& binding, bool again) {
+        again ? impl.planner.rebind(call, binding) : impl.planner.bind(call, binding);
+      },
+      impl.limit(call.timeout));
+}
+
+Request Communicator::submit(const Call& call) {
+  Binding binding;
+  impl_->planner.bind(call, binding);
+  return impl_->lane->submit(binding, impl_->limit(call.timeout));
+}
+
+Request Communicator::isend(const void* data, std::size_t count, DType dtype, int destination,
+                            int tag) {
+  return impl_->transfer(true, const_cast<void*>(data), count, dtype, destination, tag, true);
+}
+
+Request Communicator::irecv(void* data, std::size_t count, DType dtype, int source, int tag) {
+  return impl_->transfer(false, data, count, dtype, source, tag, true);
+}
+
+void Communicator::send(const void* data, std::size_t count, DType dtype, int destination,
+                        int tag) {
+  impl_->transfer(true, const_cast<void*>(data), count, dtype, destination, tag, false).wait();
+}
+
+int Communicator::recv(void* data, std::size_t count, DType dtype, int source, int tag) {
+  Request request = impl_->transfer(false, data, count, dtype, source, tag, false);
+  request.wait();
+  return request.source();
+}
+
+std::shared_ptr<Communicator> Communicator::split(int color, int key) {
+  auto deadline = Clock::now() + timeout();
+  // Every member takes part in every exchange; each keeps what concerns its own color.
+  Exchange everyone = [this](const std::string&, const std::string& mine) {
+    return exchange_words(mine);
+  };
+  std::vector<std::pair<int, int>> members;  // (key, parent's rank) of this color
+  auto words = everyone("color", join({std::to_string(color), std::to_string(key)}));
+  for (int rank = 0; rank < size(); ++rank) {
+    auto theirs = unjoin(words[static_cast<std::size_t>(rank)]);
+    if (std::stoi(theirs.at(0)) == color) members.emplace_back(std::stoi(theirs.at(1)), rank);
+  }
+  std::sort(members.begin(), members.end());
+  if (color < 0) {
+    everyone("lanes", {});
+    return nullptr;
+  }
+  std::vector<std::string> addresses;
+  int me = 0;
+  for (std::size_t place = 0; place < members.size(); ++place) {
+    if (members[place].second == rank()) me = static_cast<int>(place);
+    addresses.push_back(impl_->addresses[static_cast<std::size_t>(members[place].second)]);
+  }
+  Exchange among = [&](const std::string& what, const std::string& mine) {
+    auto all = everyone(what, mine);
+    std::vector<std::string> ours;
+    for (const auto& member : members) ours.push_back(all[static_cast<std::size_t>(member.second)]);
+    return ours;
+  };
+  int size = static_cast<int>(members.size());
+  auto impl = std::make_unique<Impl>(me, size, timeout(), impl_->fabric, std::move(addresses),
+                                     impl_->settings);
+  impl->open(among, deadline);
+  return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
+}
+
+std::vector<std::string> Communicator::exchange_words(const std::string& mine) {
+  std::vector<std::size_t> sizes(static_cast<std::size_t>(size()));
+  std::size_t own = mine.size();
+  static_assert(sizeof(std::size_t) == 8);
+  allgather(&own, sizes.data(), 1, DType::kU64);
+  std::size_t total = 0;
+  for (std::size_t bytes : sizes) total += bytes;
+  std::string all(total, '\0');
+  Call call{Collective::kAllgather, mine.data(), all.data(), own, DType::kU8};
+  call.output_counts = sizes;
+  run(call);
+  std::vector<std::string> words;
+  std::size_t at = 0;
+  for (std::size_t bytes : sizes) {
+    words.push_back(all.substr(at, bytes));
+    at += bytes;
+  }
+  return words;
+}
+
+void Communicator::abort(const std::string& why) { impl_->fate->end(why); }
+
+std::string Communicator::algorithm_for(const Call& call) const {
+  impl_->planner.check(call);
+  return impl_->planner.choose(call).algorithm;
+}
+
+std::uint64_t Communicator::sequence() const { return impl_->lane->sequence(); }
+
+}  // namespace weft

@@ -1,0 +1,138 @@
+#include "comm/planner.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/slots.h"
+#include "weft/error.h"
+
+namespace weft {
+
+std::shared_ptr<const RankPlan> PlanCache::get(const Choice& choice, int rank, int ranks) {
+  std::lock_guard lock(mutex_);
+  auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.rank == rank && entry.ranks == ranks && entry.algorithm == choice.algorithm &&
+           entry.params == choice.params;
+  });
+  if (found != entries_.end()) {
+    entries_.splice(entries_.begin(), entries_, found);
+    return entries_.front().plan;
+  }
+  auto plan = std::make_shared<const RankPlan>(
+      make_rank_plan(find_algorithm(choice.algorithm), rank, ranks, choice.params));
+  entries_.push_front({choice.algorithm, choice.params, rank, ranks, plan});
+  if (entries_.size() > kMost) entries_.pop_back();
+  return plan;
+}
+
+namespace {
+
+std::uint16_t fold_scale(double scale) {
+  auto bits = std::bit_cast<std::uint64_t>(scale);
+  bits ^= bits >> 32;
+  return static_cast<std::uint16_t>(bits ^ (bits >> 16));
+}
+
+bool by_pair(Collective c) {
+  return c != Collective::kAllreduce && c != Collective::kBroadcast && c != Collective::kReduce &&
+         c != Collective::kBarrier;
+}
+
+// Equal but for the buffers.
+bool alike(const Call& a, const Call& b) {
+  return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
+         a.root == b.root && a.scale == b.scale && a.algorithm.empty() && b.algorithm.empty() &&
+         a.input_counts.empty() && a.output_counts.empty();
+}
+
+}  // namespace
+
+void Planner::rebind(const Call& call, Binding& binding) {
+  if (has_last_ && alike(call, last_)) {
+    check(call);
+    set_buffers(call, binding);
+    return;
+  }
+  has_last_ = false;
+  bind(call, binding);
+  if (!call.algorithm.empty() || !call.input_counts.empty() || !call.output_counts.empty()) return;
+  last_ = call;
+  has_last_ = true;
+}
+
+void Planner::bind(const Call& call, Binding& binding) {
+  check(call);
+  auto plan = plans_.get(choose(call), rank_, size_);
+  const PlanShape& shape = plan->shape;
+  binding.element = size_of(call.dtype);
+  binding.accumulator = size_of(accumulator_of(call.dtype));
+  cut(call, shape, binding);
+  binding.reduce = kernels::find_reduce(call.dtype, call.op);
+  binding.scale = call.op == ReduceOp::kAvg         ? 1.0 / size_
+                  : call.op == ReduceOp::kPremulSum ? call.scale
+                                                    : 1.0;
+  binding.signature = {};
+  binding.signature.count = call.count;
+  binding.signature.plan = digest(shape);
+  binding.signature.collective = static_cast<std::uint8_t>(call.collective);
+  binding.signature.dtype = static_cast<std::uint8_t>(call.dtype);
+  binding.signature.op = static_cast<std::uint8_t>(call.op);
+  binding.signature.root = static_cast<std::uint16_t>(call.root);
+  if (call.op == ReduceOp::kPremulSum) binding.signature.scale = fold_scale(call.scale);
+  binding.count_by_pair = by_pair(call.collective);
+  binding.plan = std::move(plan);
+  set_buffers(call, binding);
+}
+
+void Planner::set_buffers(const Call& call, Binding& binding) const {
+  // The engine takes both as bytes; plans never write an input.
+  binding.user[0] = static_cast<std::byte*>(const_cast<void*>(call.input));
+  binding.user[1] = static_cast<std::byte*>(call.output);
+  if (size_ == 1) return;
+  for (std::size_t side = 0; side < 2; ++side)
+    binding.where[side] =
+        binding.user[side]
+            ? fabric_->locate(binding.user[side], binding.parts[side].total() * binding.element)
+            : Location{};
+}
+
+void Planner::cut(const Call& call, const PlanShape& shape, Binding& binding) const {
+  const std::size_t unit = std::max<std::size_t>(1, 64 / binding.element);
+  auto side = [&](std::span<const std::size_t> counts, int blocks) {
+    if (!counts.empty()) return Partition::of(counts);
+    if (by_pair(call.collective)) return Partition::uniform(call.count, blocks);
+    return Partition::even(call.count, blocks, unit);
+  };
+  binding.parts[0] = side(call.input_counts, shape.input_blocks);
+  binding.parts[1] = side(call.output_counts, shape.output_blocks);
+  // Where counts differ no rank knows the largest block; and an equal exchange may be given
+  // with counts by one rank and without by another. So where counts may be given, the block's
+  // size is ignored.
+  std::size_t block = by_pair(call.collective) || shape.output_blocks == 0
+                          ? 0
+                          : binding.parts[1].size(0, 1);
+  binding.chunk = chunk_elements(shape, block, binding.element, binding.accumulator,
+                                 ArenaPool::kBytes, settings_);
+}
+
+void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype,
+                            int source, int destination) {
+  int me = rank_ == source ? 0 : 1;
+  Choice choice{"sendrecv/stream", {}};
+  auto plan = plans_.get(choice, me, 2);
+  binding.element = binding.accumulator = size_of(dtype);
+  binding.parts[0] = binding.parts[1] = Partition::uniform(count, 1);
+  binding.chunk = chunk_elements(plan->shape, count, binding.element, binding.element,
+                                 ArenaPool::kBytes, settings_);
+  binding.signature = {};
+  binding.signature.count = count;
+  binding.signature.plan = digest(plan->shape);
+  binding.signature.collective = static_cast<std::uint8_t>(Collective::kSendRecv);
+  binding.signature.dtype = static_cast<std::uint8_t>(dtype);
+  binding.pair = {source, destination};
+  binding.plan = std::move(plan);
+  binding.user[static_cast<std::size_t>(me)] = static_cast<std::byte*>(data);
+  if (me == 0) binding.where[0] = fabric_->locate(data, count * binding.element);
+}
+
+}  // namespace weft

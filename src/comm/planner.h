@@ -1,0 +1,65 @@
+// From a call to a bound plan: checks the arguments, selects, caches plans, cuts buffers.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "engine/binding.h"
+#include "select/select.h"
+#include "weft/communicator.h"
+
+namespace weft {
+
+// Plans that were made, the most recently used first, bounded. Thread safe.
+class PlanCache {
+ public:
+  std::shared_ptr<const RankPlan> get(const Choice& choice, int rank, int ranks);
+
+ private:
+  struct Entry {
+    std::string algorithm;
+    Params params;
+    int rank, ranks;
+    std::shared_ptr<const RankPlan> plan;
+  };
+  static constexpr std::size_t kMost = 64;
+  std::mutex mutex_;
+  std::list<Entry> entries_;
+};
+
+// Thread safe but for `rebind`.
+class Planner {
+ public:
+  Planner(int rank, int size, Settings settings, std::shared_ptr<Fabric> fabric)
+      : rank_(rank), size_(size), settings_(std::move(settings)), fabric_(std::move(fabric)) {}
+
+  // Throws InvalidArgument or Unsupported naming the rank and the argument.
+  void bind(const Call& call, Binding& binding);
+  // The same for a `binding` that only rebind has filled: a call that differs from the one
+  // before in its buffers alone costs two stores. One thread at a time.
+  void rebind(const Call& call, Binding& binding);
+  // A transfer between `source` and `destination`, one of which is this rank.
+  void bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype, int source,
+                     int destination);
+
+  Choice choose(const Call& call) const { return weft::choose(call, size_, settings_); }
+  // Throws as bind does.
+  void check(const Call& call) const;
+
+ private:
+  void cut(const Call& call, const PlanShape& shape, Binding& binding) const;
+  void set_buffers(const Call& call, Binding& binding) const;
+  void check_buffers(const Call& call) const;
+  [[noreturn]] void refuse(const Call& call, const std::string& what) const;
+
+  const int rank_, size_;
+  const Settings settings_;
+  const std::shared_ptr<Fabric> fabric_;
+  PlanCache plans_;
+  Call last_;  // of rebind; its spans are empty
+  bool has_last_ = false;
+};
+
+}  // namespace weft

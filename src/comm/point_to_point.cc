@@ -1,0 +1,323 @@
+#include "comm/point_to_point.h"
+
+#include <cstring>
+
+#include "weft/error.h"
+
+namespace weft {
+
+namespace {
+
+constexpr int kEnvelope = 0;
+constexpr int kGo = 1;
+constexpr int kData = 2;
+
+std::string rank(int peer) { return "rank " + std::to_string(peer); }
+
+}  // namespace
+
+PointToPoint::PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint,
+                           int me, int members, std::shared_ptr<Fate> fate, Planner& planner)
+    : engine_(std::move(engine)),
+      endpoint_(std::move(endpoint)),
+      me_(me),
+      members_(members),
+      fate_(std::move(fate)),
+      planner_(planner),
+      state_(*endpoint_, members),
+      peers_(static_cast<std::size_t>(members)) {
+  fate_->add(endpoint_.get());
+  engine_->attach(this);
+}
+
+PointToPoint::~PointToPoint() {
+  engine_->detach(this);
+  fate_->remove(endpoint_.get());
+  if (state_.slots.leased()) engine_->arenas().give_back(state_.slots.release());
+}
+
+Request PointToPoint::send(const void* data, std::size_t count, DType dtype, int destination,
+                           int tag, std::chrono::milliseconds timeout, bool wake) {
+  // Operations of both kinds keep their buffer in one field; a send only reads it.
+  auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
+  auto state = std::make_shared<Request::State>(engine_, timeout);
+  return submit(Owned(new Operation{true, bytes, count, dtype, destination, tag, std::move(state),
+                                    Clock::now() + timeout, 0, {}, nullptr}),
+                wake);
+}
+
+Request PointToPoint::receive(void* data, std::size_t count, DType dtype, int source, int tag,
+                              std::chrono::milliseconds timeout, bool wake) {
+  auto state = std::make_shared<Request::State>(engine_, timeout);
+  return submit(Owned(new Operation{false, static_cast<std::byte*>(data), count, dtype, source, tag,
+                                    std::move(state), Clock::now() + timeout, 0, {}, nullptr}),
+                wake);
+}
+
+Request PointToPoint::submit(Owned operation, bool wake) {
+  fate_->check();
+  Request request(operation->state);
+  {
+    std::lock_guard lock(mutex_);
+    open_.fetch_add(1, std::memory_order_release);
+    submitted_.push_back(std::move(operation));
+  }
+  engine_->queued(wake);
+  return request;
+}
+
+bool PointToPoint::step(bool look, Finished& finished) {
+  std::lock_guard lock(stepping_);
+  if (!pending()) return false;
+  try {
+    fate_->check();
+    return advance(look, finished);
+  } catch (...) {
+    fate_->end(reason(std::current_exception()));
+    fail_all(std::current_exception(), finished);
+    return true;
+  }
+}
+
+bool PointToPoint::advance(bool look, Finished& finished) {
+  bool moved = accept(finished);
+  for (int peer = 0; peer < members_; ++peer) {
+    if (peer == me_) continue;
+    Peer& with = peers_[static_cast<std::size_t>(peer)];
+    moved |= take_envelopes(peer, finished);
+    moved |= take_goes(peer);
+    moved |= send_goes(peer);
+    moved |= announce(peer, finished);
+    moved |= transfer(with.outgoing, look, finished);
+    moved |= transfer(with.incoming, look, finished);
+  }
+  if (look || (!moved && endpoint_->troubled())) look_at_unmatched();
+  return moved;
+}
+
+PointToPoint::Owned PointToPoint::next_submitted() {
+  std::lock_guard lock(mutex_);
+  if (submitted_.empty()) return nullptr;
+  Owned operation = std::move(submitted_.front());
+  submitted_.pop_front();
+  return operation;
+}
+
+bool PointToPoint::accept(Finished& finished) {
+  bool moved = false;
+  while (Owned operation = next_submitted()) {
+    moved = true;
+    if (operation->sends) {
+      peers_[static_cast<std::size_t>(operation->peer)].to_announce.push_back(std::move(operation));
+      continue;
+    }
+    int source = operation->peer, tag = operation->tag;
+    if (auto match = matcher_.posted(source, tag, std::move(operation)))
+      met(std::move(match->first), std::move(match->second), finished);
+  }
+  return moved;
+}
+
+bool PointToPoint::room(int peer, int channel) {
+  return state_.stream(peer, channel).posted - endpoint_->credits(peer, channel) < kMailboxDepth;
+}
+
+void PointToPoint::post(int peer, int channel, const Signature& signature, const void* payload,
+                        std::size_t bytes) {
+  Header header;
+  header.signature = signature;
+  header.bytes = static_cast<std::uint32_t>(bytes);
+  endpoint_->post(peer, channel, state_.stream(peer, channel).posted++, header, payload);
+}
+
+bool PointToPoint::announce(int peer, Finished& finished) {
+  Peer& to = peers_[static_cast<std::size_t>(peer)];
+  bool moved = false;
+  while (!to.to_announce.empty() && room(peer, kEnvelope)) {
+    Owned send = std::move(to.to_announce.front());
+    to.to_announce.pop_front();
+    send->number = ++to.next_number;
+    Signature signature;
+    signature.count = send->count;
+    signature.plan = static_cast<std::uint32_t>(send->tag);
+    signature.sequence = send->number;
+    signature.collective = static_cast<std::uint8_t>(Collective::kSendRecv);
+    signature.dtype = static_cast<std::uint8_t>(send->dtype);
+    bool eager = send->bytes() <= kInlineBytes;
+    post(peer, kEnvelope, signature, send->data, eager ? send->bytes() : 0);
+    if (eager)
+      finish(std::move(send), nullptr, finished);
+    else
+      to.announced[send->number] = std::move(send);
+    moved = true;
+  }
+  return moved;
+}
+
+bool PointToPoint::take_envelopes(int peer, Finished& finished) {
+  LaneState::Stream& stream = state_.stream(peer, kEnvelope);
+  bool moved = false;
+  for (;;) {
+    Arrival arrival = endpoint_->arrival(peer, kEnvelope, stream.waited);
+    if (!arrival.header) return moved;
+    const Signature& signature = arrival.header->signature;
+    Envelope envelope{peer, static_cast<int>(signature.plan), signature, {}};
+    envelope.eager.assign(arrival.inlined, arrival.inlined + arrival.header->bytes);
+    ++stream.waited;
+    endpoint_->credit(peer, kEnvelope, ++stream.credited);
+    moved = true;
+    if (auto match = matcher_.arrived(std::move(envelope)))
+      met(std::move(match->first), std::move(match->second), finished);
+  }
+}
+
+void PointToPoint::met(Owned receive, Envelope envelope, Finished& finished) {
+  auto theirs = static_cast<DType>(envelope.signature.dtype);
+  Peer& from = peers_[static_cast<std::size_t>(envelope.source)];
+  receive->peer = receive->state->source = envelope.source;
+  receive->number = envelope.signature.sequence;
+  if (envelope.signature.count != receive->count || theirs != receive->dtype) {
+    std::string text = rank(me_) + " receives " + std::to_string(receive->count) + " " +
+                       std::string(name_of(receive->dtype)) + " with tag " +
+                       std::to_string(receive->tag) + ", " + rank(envelope.source) + " sends " +
+                       std::to_string(envelope.signature.count) + " " +
+                       std::string(name_of(theirs)) + ": give both the same count and dtype";
+    from.incoming.push_back(std::move(receive));  // where its failure finds it
+    throw Mismatch(text);
+  }
+  if (receive->bytes() <= kInlineBytes) {
+    if (!envelope.eager.empty())
+      std::memcpy(receive->data, envelope.eager.data(), envelope.eager.size());
+    finish(std::move(receive), nullptr, finished);
+    return;
+  }
+  from.goes.push_back(receive->number);
+  from.incoming.push_back(std::move(receive));
+}
+
+bool PointToPoint::send_goes(int peer) {
+  Peer& from = peers_[static_cast<std::size_t>(peer)];
+  bool moved = false;
+  while (!from.goes.empty() && room(peer, kGo)) {
+    Signature signature;
+    signature.sequence = from.goes.front();
+    from.goes.pop_front();
+    post(peer, kGo, signature, nullptr, 0);
+    moved = true;
+  }
+  return moved;
+}
+
+bool PointToPoint::take_goes(int peer) {
+  Peer& to = peers_[static_cast<std::size_t>(peer)];
+  LaneState::Stream& stream = state_.stream(peer, kGo);
+  bool moved = false;
+  for (;;) {
+    Arrival arrival = endpoint_->arrival(peer, kGo, stream.waited);
+    if (!arrival.header) return moved;
+    auto send = to.announced.extract(arrival.header->signature.sequence);
+    ++stream.waited;
+    endpoint_->credit(peer, kGo, ++stream.credited);
+    if (send.empty()) throw InternalError(rank(peer) + " answers a send that was not made");
+    to.outgoing.push_back(std::move(send.mapped()));
+    moved = true;
+  }
+}
+
+void PointToPoint::begin(Operation& operation) {
+  int source = operation.sends ? me_ : operation.peer;
+  int destination = operation.sends ? operation.peer : me_;
+  planner_.bind_transfer(operation.binding, operation.data, operation.count, operation.dtype,
+                         source, destination);
+  operation.binding.signature.sequence = operation.number;
+  operation.binding.first_channel = kData;
+  if (!state_.slots.leased()) {
+    SymmetricBlock block = engine_->arenas().try_lease();
+    state_.slots.lease(block.data ? block : engine_->arenas().allocate());
+  }
+  operation.run = std::make_unique<Run>();
+  operation.run->start(operation.binding, state_, operation.sends ? 0 : 1);
+}
+
+bool PointToPoint::transfer(std::deque<Owned>& queue, bool look, Finished& finished) {
+  bool moved = false;
+  while (!queue.empty()) {
+    Operation& first = *queue.front();
+    if (!first.run) {
+      begin(first);
+      moved = true;
+    }
+    if (!first.run->advance()) {
+      if (look || endpoint_->troubled())
+        examine(*first.run, *endpoint_, me_, members_, 0, first.deadline);
+      return moved;
+    }
+    Owned done = std::move(queue.front());
+    queue.pop_front();
+    finish(std::move(done), nullptr, finished);
+    moved = true;
+  }
+  return moved;
+}
+
+void PointToPoint::finish(Owned operation, std::exception_ptr error, Finished& finished) {
+  finished.push_back([state = operation->state, error] { state->finish(error); });
+  open_.fetch_sub(1, std::memory_order_release);
+}
+
+void PointToPoint::fail_all(std::exception_ptr error, Finished& finished) {
+  while (Owned operation = next_submitted()) finish(std::move(operation), error, finished);
+  for (auto& posted : matcher_.clear()) finish(std::move(posted.receive), error, finished);
+  for (Peer& peer : peers_) {
+    for (auto* queue : {&peer.to_announce, &peer.outgoing, &peer.incoming}) {
+      for (Owned& operation : *queue) finish(std::move(operation), error, finished);
+      queue->clear();
+    }
+    for (auto& [number, operation] : peer.announced) finish(std::move(operation), error, finished);
+    peer.announced.clear();
+  }
+}
+
+void PointToPoint::check_unmatched(const Operation& operation, const char* what) {
+  bool any = operation.peer == kAnySource;
+  std::string text = rank(me_) + " waits to " + (operation.sends ? "send to " : "receive from ") +
+                     (any ? "any rank" : rank(operation.peer)) + " with tag " +
+                     std::to_string(operation.tag) + what;
+  bool all_lost = true;
+  std::string lost;
+  for (int peer = 0; peer < members_; ++peer) {
+    if (peer == me_ || !(any || peer == operation.peer)) continue;
+    lost = endpoint_->lost(peer);
+    all_lost &= !lost.empty();
+  }
+  if (all_lost) throw PeerLost(text + ", but " + (any ? "all are lost: " : "it is lost: ") + lost);
+  if (Clock::now() > operation.deadline) throw Timeout("timed out: " + text);
+}
+
+void PointToPoint::look_at_unmatched() {
+  std::string why = endpoint_->why_aborted();
+  if (!why.empty()) throw Aborted(why);
+  for (const auto& posted : matcher_.waiting())
+    check_unmatched(*posted.receive, ", which has sent nothing that fits");
+  for (const Peer& peer : peers_) {
+    for (const auto& [number, send] : peer.announced)
+      check_unmatched(*send, ", which has not received it");
+    for (const Owned& send : peer.to_announce)
+      check_unmatched(*send, ", which takes no more sends");
+  }
+}
+
+void PointToPoint::drain(std::chrono::milliseconds timeout) {
+  auto deadline = Clock::now() + timeout;
+  Patience patience(*engine_->fabric(), engine_->crowded());
+  while (!fate_->ended()) {
+    {
+      std::lock_guard lock(stepping_);
+      if (!pending() && state_.slots.idle(*endpoint_)) return;
+      if (endpoint_->troubled() && !pending()) return;
+    }
+    if (patience.relax() && Clock::now() > deadline) return;
+  }
+}
+
+}  // namespace weft

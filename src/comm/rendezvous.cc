@@ -1,0 +1,92 @@
+#include "comm/rendezvous.h"
+
+#include "weft/error.h"
+
+namespace weft {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+milliseconds left(Clock::time_point deadline) {
+  auto rest = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
+  return std::max(rest, milliseconds(1));
+}
+
+std::string key(const std::string& what, int rank) {
+  return "weft/" + what + "/" + std::to_string(rank);
+}
+
+// Of the ranks from `first` on, which have not set their key.
+std::string missing(Store& store, const std::string& what, int first, int size) {
+  std::string names = std::to_string(first);
+  for (int rank = first + 1; rank < size; ++rank) {
+    try {
+      store.get(key(what, rank), milliseconds(1));
+    } catch (const Timeout&) {
+      names += ", " + std::to_string(rank);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Exchange exchange_through(std::shared_ptr<Store> store, int rank, int size,
+                          Clock::time_point deadline) {
+  return [=](const std::string& what, const std::string& mine) {
+    store->set(key(what, rank), mine);
+    std::vector<std::string> all;
+    for (int peer = 0; peer < size; ++peer) {
+      try {
+        all.push_back(peer == rank ? mine : store->get(key(what, peer), left(deadline)));
+      } catch (const Timeout&) {
+        throw Timeout("rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                      " waited for rank(s) " + missing(*store, what, peer, size) +
+                      ", which did not come to the rendezvous (" + what +
+                      "): start them, or give a longer timeout");
+      }
+    }
+    return all;
+  };
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string joined;
+  for (const std::string& word : words) joined += std::to_string(word.size()) + ":" + word;
+  return joined;
+}
+
+std::vector<std::string> unjoin(const std::string& joined) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < joined.size();) {
+    std::size_t colon = joined.find(':', at);
+    if (colon == std::string::npos) throw InternalError("malformed rendezvous word");
+    std::size_t size = std::stoul(joined.substr(at, colon - at));
+    words.push_back(joined.substr(colon + 1, size));
+    at = colon + 1 + size;
+  }
+  return words;
+}
+
+std::vector<std::unique_ptr<Endpoint>> open_endpoints(Fabric& fabric, int count,
+                                                      const std::vector<std::string>& addresses,
+                                                      int me, const Exchange& exchange,
+                                                      Clock::time_point deadline) {
+  std::vector<std::unique_ptr<Endpoint>> endpoints;
+  std::vector<std::string> mine;
+  for (int i = 0; i < count; ++i) {
+    endpoints.push_back(fabric.open(addresses, me, deadline));
+    mine.push_back(endpoints.back()->ticket());
+  }
+  std::vector<std::vector<std::string>> theirs;
+  for (const std::string& words : exchange("lanes", join(mine))) theirs.push_back(unjoin(words));
+  for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    std::vector<std::string> tickets;
+    for (const auto& words : theirs) tickets.push_back(words.at(i));
+    endpoints[i]->connect(tickets, deadline);
+  }
+  return endpoints;
+}
+
+}  // namespace weft

@@ -1,0 +1,51 @@
+// A plan bound to a call: everything a run needs and nothing that it changes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "fabric/fabric.h"
+#include "kernels/kernels.h"
+#include "plan/partition.h"
+#include "weft/builder.h"
+
+namespace weft {
+
+struct Binding {
+  std::shared_ptr<const RankPlan> plan;
+
+  // Indexed by Buffer: input, output.
+  std::array<std::byte*, 2> user{};
+  std::array<Partition, 2> parts;
+  std::array<Location, 2> where{};  // set where the user's buffer is symmetric memory
+
+  std::size_t element = 1;      // bytes of an element
+  std::size_t accumulator = 1;  // bytes of an element in a wide slot
+  std::size_t chunk = 1;        // elements of a chunk
+  kernels::ReduceFn reduce = nullptr;
+  double scale = 1.0;
+
+  Signature signature;
+  bool count_by_pair = false;  // signature.count is the size of a message's extent
+
+  // Where a plan's ranks and channels are the endpoint's: identity unless a plan runs on
+  // some of the endpoint's members (point to point).
+  std::array<int, 2> pair{-1, -1};
+  int first_channel = 0;
+
+  const Partition& part(Buffer buffer) const { return parts[static_cast<std::size_t>(buffer)]; }
+  int member(int plan_rank) const {
+    return pair[0] < 0 ? plan_rank : pair[static_cast<std::size_t>(plan_rank)];
+  }
+  std::size_t slot_bytes(const Channel& channel) const {
+    // Slots start on cache lines, so that two never share one.
+    return (chunk * (channel.wide ? accumulator : element) + 63) / 64 * 64;
+  }
+};
+
+// "allreduce sum of 8 float32", for messages to people.
+std::string describe(const Signature& signature);
+
+}  // namespace weft

@@ -1,0 +1,186 @@
+#include "engine/engine.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/cpu.h"
+
+namespace weft {
+
+namespace {
+
+// About 50 us of spinning: longer than a peer's chunk, shorter than a time slice.
+constexpr int kSpins = 2000;
+constexpr int kYields = 20;
+constexpr int kLookEvery = 256;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+bool Patience::relax() {
+  ++idle_;
+  int spins = crowded_ ? 0 : kSpins;
+  if (idle_ <= spins) {
+    pause();
+    return idle_ % kLookEvery == 0;
+  }
+  if (idle_ <= spins + kYields) {
+    sched_yield();
+    return false;
+  }
+  if (!announced_) {
+    bell_ = fabric_.announce();
+    announced_ = true;
+    return false;  // the caller looks once more
+  }
+  announced_ = false;
+  fabric_.sleep(bell_);
+  return true;
+}
+
+Engine::Engine(std::shared_ptr<Fabric> fabric) : fabric_(std::move(fabric)), arenas_(fabric_) {}
+
+Engine::~Engine() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  fabric_->ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::shared_ptr<Engine> Engine::of(const std::shared_ptr<Fabric>& fabric) {
+  static std::mutex mutex;
+  static std::map<const Fabric*, std::weak_ptr<Engine>> engines;
+  std::lock_guard lock(mutex);
+  std::erase_if(engines, [](const auto& entry) { return entry.second.expired(); });
+  std::shared_ptr<Engine> engine = engines[fabric.get()].lock();
+  if (!engine) engines[fabric.get()] = engine = {new Engine(fabric), dispose};
+  return engine;
+}
+
+// A callback may drop the last reference on the progress thread, which cannot join itself.
+void Engine::dispose(Engine* engine) {
+  if (engine->thread_.get_id() == std::this_thread::get_id())
+    std::thread([engine] { delete engine; }).detach();
+  else
+    delete engine;
+}
+
+void Engine::expect_ranks(int ranks) {
+  if (ranks > usable_cores()) crowded_.store(true, std::memory_order_relaxed);
+}
+
+void Engine::attach(Driven* driven) {
+  std::lock_guard lock(driving_);
+  driven_.push_back(driven);
+}
+
+void Engine::detach(Driven* driven) {
+  std::lock_guard lock(driving_);
+  std::erase(driven_, driven);
+}
+
+void Engine::queued(bool wake) {
+  {
+    std::lock_guard lock(mutex_);
+    work_ = true;
+    if (!wake) return;
+    if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+    if (waiters_ > 0) return;
+  }
+  wake_.notify_one();
+  fabric_->ring();
+}
+
+bool Engine::drive(bool look, bool& driven_by_other) {
+  Driven::Finished finished;
+  bool moved = false;
+  {
+    std::unique_lock lock(driving_, std::try_to_lock);
+    driven_by_other = !lock.owns_lock();
+    if (driven_by_other) return false;
+    for (Driven* driven : driven_) moved |= driven->step(look, finished);
+  }
+  for (auto& callback : finished) callback();
+  // Whoever sleeps for one of these wakes at the doorbell.
+  if (!finished.empty()) fabric_->ring();
+  return moved;
+}
+
+bool Engine::drive_until(const std::atomic<bool>& finished, Clock::time_point deadline) {
+  {
+    std::lock_guard lock(mutex_);
+    ++waiters_;
+  }
+  bool in_time = true, look = false, other = false;
+  {
+    Patience patience(*fabric_, crowded());
+    // Acquire: the outputs are visible when the flag is.
+    while (!finished.load(std::memory_order_acquire)) {
+      if (drive(look, other)) {
+        patience.moved();
+        look = false;
+        continue;
+      }
+      if (finished.load(std::memory_order_acquire)) break;
+      look = patience.relax();
+      if (look && Clock::now() > deadline) {
+        in_time = false;
+        break;
+      }
+    }
+  }
+  {
+    std::lock_guard lock(mutex_);
+    --waiters_;
+  }
+  wake_.notify_one();
+  return in_time;
+}
+
+bool Engine::pending() const {
+  return std::any_of(driven_.begin(), driven_.end(),
+                     [](const Driven* driven) { return driven->pending(); });
+}
+
+void Engine::loop() {
+  Patience patience(*fabric_, crowded());
+  bool look = false, other = false;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      if (!stop_ && (!work_ || waiters_ > 0)) {
+        patience.moved();
+        wake_.wait(lock, [this] { return stop_ || (work_ && waiters_ == 0); });
+      }
+      if (stop_) return;
+    }
+    if (drive(look, other)) {
+      patience.moved();
+      look = false;
+      continue;
+    }
+    {
+      // Both locks: nothing is queued between looking and forgetting.
+      std::scoped_lock lock(driving_, mutex_);
+      if (!pending()) {
+        work_ = false;
+        continue;
+      }
+    }
+    look = patience.relax();
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,109 @@
+// Drives what is in flight: one progress thread a rank, and whoever waits.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/slots.h"
+#include "fabric/fabric.h"
+
+namespace weft {
+
+// Something that the engine drives: the collectives of a lane, the transfers of a
+// communicator.
+class Driven {
+ public:
+  virtual ~Driven() = default;
+  // Work that has finished and whose callbacks are to run once no lock is held.
+  using Finished = std::vector<std::function<void()>>;
+  // Goes on as far as nothing blocks. True if anything moved. `look`: time to look at
+  // clocks and peers. Called by one thread at a time.
+  virtual bool step(bool look, Finished& finished) = 0;
+  // Whether there is anything to drive.
+  virtual bool pending() const = 0;
+};
+
+// How a thread waits: spins a little, yields, then sleeps at the fabric's doorbell. Not at
+// all spinning where ranks outnumber cores. One thread.
+class Patience {
+ public:
+  Patience(Fabric& fabric, bool crowded) : fabric_(fabric), crowded_(crowded) {}
+  ~Patience() { moved(); }
+  Patience(const Patience&) = delete;
+  Patience& operator=(const Patience&) = delete;
+
+  // Nothing could go. True when it is time to look at clocks and peers.
+  bool relax();
+  // Something went.
+  void moved() {
+    if (announced_) fabric_.retire();
+    announced_ = false;
+    idle_ = 0;
+  }
+
+ private:
+  Fabric& fabric_;
+  const bool crowded_;
+  bool announced_ = false;
+  std::uint32_t bell_ = 0;
+  int idle_ = 0;
+};
+
+// One rank's engine, shared by its communicators. Thread safe.
+class Engine {
+ public:
+  explicit Engine(std::shared_ptr<Fabric> fabric);
+  // Requires that nothing is attached.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // The engine of a fabric, made at first need.
+  static std::shared_ptr<Engine> of(const std::shared_ptr<Fabric>& fabric);
+
+  const std::shared_ptr<Fabric>& fabric() const { return fabric_; }
+  ArenaPool& arenas() { return arenas_; }
+
+  void attach(Driven* driven);
+  // When it returns no thread is in, or will enter, driven->step().
+  void detach(Driven* driven);
+
+  // Something was queued. With `wake` the progress thread takes it; without, the caller
+  // promises to wait for it.
+  void queued(bool wake);
+
+  // Drives everything until `finished`. False: the deadline passed first.
+  bool drive_until(const std::atomic<bool>& finished, Clock::time_point deadline);
+
+  // Ranks on this node that may all be running, as far as communicators have told.
+  void expect_ranks(int ranks);
+  bool crowded() const { return crowded_.load(std::memory_order_relaxed); }
+
+ private:
+  static void dispose(Engine* engine);
+  // True if anything moved. Runs completions after the lock is gone.
+  bool drive(bool look, bool& driven_by_other);
+  bool pending() const;
+  void loop();
+
+  std::shared_ptr<Fabric> fabric_;
+  ArenaPool arenas_;
+  std::atomic<bool> crowded_{false};
+
+  std::mutex driving_;  // held while stepping
+  std::vector<Driven*> driven_;  // under driving_
+
+  std::mutex mutex_;  // the rest
+  std::condition_variable wake_;
+  int waiters_ = 0;  // threads in drive_until: the progress thread leaves the work to them
+  bool work_ = false;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace weft

@@ -1,0 +1,80 @@
+// How a lane ends before its time.
+#include <algorithm>
+
+#include "engine/lane.h"
+#include "weft/error.h"
+
+namespace weft {
+
+void Fate::end(const std::string& why) {
+  std::lock_guard lock(mutex_);
+  if (ended()) return;
+  why_ = why;
+  ended_.store(true, std::memory_order_release);
+  for (Endpoint* endpoint : endpoints_) endpoint->abort(why);
+}
+
+void Fate::add(Endpoint* endpoint) {
+  std::lock_guard lock(mutex_);
+  endpoints_.push_back(endpoint);
+}
+
+void Fate::remove(Endpoint* endpoint) {
+  std::lock_guard lock(mutex_);
+  std::erase(endpoints_, endpoint);
+}
+
+std::string Fate::why() const {
+  std::lock_guard lock(mutex_);
+  return why_;
+}
+
+void Fate::check() const {
+  if (ended()) throw Aborted("this communicator has ended: " + why());
+}
+
+std::string reason(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+namespace {
+
+std::string rank(int peer) { return "rank " + std::to_string(peer); }
+
+// Whether the peer has come as far as this collective, as far as its endpoint tells.
+std::string progress_of(Endpoint& endpoint, int peer, std::uint64_t sequence) {
+  std::uint64_t entered = endpoint.last_entered(peer);
+  if (entered < sequence)
+    return ", which has not entered it (its last is #" + std::to_string(entered) + ")";
+  return ", which has entered it";
+}
+
+}  // namespace
+
+void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t sequence,
+             Clock::time_point deadline) {
+  auto here = [&] {
+    return rank(me) + " waits in collective #" + std::to_string(sequence) + " at " + run.where();
+  };
+  // What a peer sent before it died or ended still counts: look once more, last.
+  auto stuck = [&] { return !run.advance(); };
+  for (int peer = 0; peer < members; ++peer) {
+    if (peer == me || (run.waits_for() >= 0 && run.waits_for() != peer)) continue;
+    std::string lost = endpoint.lost(peer);
+    if (!lost.empty() && stuck())
+      throw PeerLost(rank(peer) + " is lost: " + lost + "; " + here() + " for it");
+  }
+  std::string why = endpoint.why_aborted();
+  if (!why.empty() && stuck()) throw Aborted(why);
+  if (Clock::now() < deadline) return;
+  int peer = run.waits_for();
+  if (peer < 0) throw Timeout("timed out: " + here() + " for peers to return slots");
+  throw Timeout("timed out: " + here() + " for " + rank(peer) +
+                progress_of(endpoint, peer, sequence));
+}
+
+}  // namespace weft

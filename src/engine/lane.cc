@@ -1,0 +1,136 @@
+#include "engine/lane.h"
+
+#include <utility>
+
+#include "weft/error.h"
+
+namespace weft {
+
+Lane::Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me, int members,
+           std::shared_ptr<Fate> fate)
+    : engine_(std::move(engine)),
+      endpoint_(std::move(endpoint)),
+      me_(me),
+      members_(members),
+      fate_(std::move(fate)),
+      state_(*endpoint_, members) {
+  fate_->add(endpoint_.get());
+  engine_->attach(this);
+}
+
+Lane::~Lane() {
+  engine_->detach(this);
+  fate_->remove(endpoint_.get());
+  if (state_.slots.leased()) engine_->arenas().give_back(state_.slots.release());
+}
+
+void Lane::begin(Binding& binding, std::uint64_t sequence) {
+  binding.signature.sequence = static_cast<std::uint32_t>(sequence);
+  endpoint_->entered(sequence);
+  lease(binding);
+  run_.start(binding, state_, me_);
+}
+
+void Lane::lease(const Binding& binding) {
+  if (state_.slots.leased() || members_ == 1 || !needs_slots(binding)) return;
+  SymmetricBlock block = engine_->arenas().try_lease();
+  state_.slots.lease(block.data ? block : engine_->arenas().allocate());
+}
+
+void Lane::run_current(std::chrono::milliseconds timeout) {
+  std::uint64_t sequence = sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
+  try {
+    begin(current_, sequence);
+    if (run_.advance()) return;
+    auto deadline = Clock::now() + timeout;
+    Patience patience(*engine_->fabric(), engine_->crowded());
+    while (!run_.advance()) {
+      if (patience.relax() || endpoint_->troubled())
+        examine(run_, *endpoint_, me_, members_, sequence, deadline);
+    }
+  } catch (...) {
+    fate_->end(reason(std::current_exception()));
+    throw;
+  }
+}
+
+Request Lane::submit(const Binding& binding, std::chrono::milliseconds timeout, bool wake) {
+  fate_->check();
+  auto task = std::make_unique<Task>();
+  task->binding = binding;
+  task->state = std::make_shared<Request::State>(engine_, timeout);
+  task->deadline = Clock::now() + timeout;
+  Request request(task->state);
+  {
+    std::lock_guard lock(mutex_);
+    queued_.fetch_add(1, std::memory_order_release);
+    queue_.push_back(std::move(task));
+  }
+  engine_->queued(wake);
+  return request;
+}
+
+bool Lane::step(bool look, Finished& finished) {
+  if (!pending() || !try_own()) return false;
+  bool moved = false;
+  try {
+    for (;;) {
+      Task* task;
+      {
+        std::lock_guard lock(mutex_);
+        if (queue_.empty()) break;
+        task = queue_.front().get();
+      }
+      fate_->check();
+      if (!task->started) {
+        task->sequence = sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
+        begin(task->binding, task->sequence);
+        task->started = moved = true;
+      }
+      if (!run_.advance()) {
+        if (look || endpoint_->troubled())
+          examine(run_, *endpoint_, me_, members_, task->sequence, task->deadline);
+        break;
+      }
+      finish_front(nullptr, finished);
+      moved = true;
+    }
+  } catch (...) {
+    fate_->end(reason(std::current_exception()));
+    fail_all(std::current_exception(), finished);
+    moved = true;
+  }
+  disown();
+  return moved;
+}
+
+void Lane::finish_front(std::exception_ptr error, Finished& finished) {
+  std::lock_guard lock(mutex_);
+  finished.push_back([state = queue_.front()->state, error] { state->finish(error); });
+  queue_.pop_front();
+  queued_.fetch_sub(1, std::memory_order_release);
+}
+
+void Lane::fail_all(std::exception_ptr error, Finished& finished) {
+  finish_front(std::move(error), finished);
+  auto aborted = std::make_exception_ptr(Aborted(fate_->why()));
+  while (pending()) finish_front(aborted, finished);
+}
+
+void Lane::drain(std::chrono::milliseconds timeout) {
+  auto deadline = Clock::now() + timeout;
+  Patience patience(*engine_->fabric(), engine_->crowded());
+  while (!fate_->ended()) {
+    if (try_own_idle()) {
+      Disown disown_at_end{this};
+      if (state_.slots.idle(*endpoint_)) return;
+    }
+    if (patience.relax() && Clock::now() > deadline) return;
+    if (!endpoint_->troubled()) continue;
+    // A reader that is gone reads no more; the others may.
+    for (int peer = 0; peer < members_; ++peer)
+      if (peer != me_ && !endpoint_->lost(peer).empty()) return;
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,125 @@
+// A stream of collectives: strictly first in, first out.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/request.h"
+#include "engine/run.h"
+
+namespace weft {
+
+// Why a communicator ended, shared by its lanes. Thread safe.
+class Fate {
+ public:
+  // The first cause wins. Tells the members through every endpoint that was added.
+  void end(const std::string& why);
+  void add(Endpoint* endpoint);
+  void remove(Endpoint* endpoint);
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+  std::string why() const;
+  // Throws Aborted with the first cause if it has ended.
+  void check() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::atomic<bool> ended_{false};  // release-stored after why_
+  std::string why_;
+  std::vector<Endpoint*> endpoints_;
+};
+
+// What a blocked run is examined for: abort, a lost peer, the deadline. Throws the error.
+// `sequence` is the number that messages to people show.
+void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t sequence,
+             Clock::time_point deadline);
+
+// The kind and text of an error, for the members that did not see it themselves.
+std::string reason(const std::exception_ptr& error);
+
+class Lane : public Driven {
+ public:
+  // `members` ranks, of which this is `me`.
+  Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me, int members,
+       std::shared_ptr<Fate> fate);
+  ~Lane() override;
+
+  // Runs on this thread if nothing is queued, else after it. Throws what it fails with.
+  // `bind(binding, again)` fills a Binding; `again`: it is the one that the last synchronous
+  // run left, so only what differs need change. If it throws, nothing has happened.
+  template <typename Bind>
+  void run(Bind&& bind, std::chrono::milliseconds timeout) {
+    fate_->check();
+    if (try_own_idle()) {
+      Disown disown_at_end{this};
+      bind(current_, true);
+      run_current(timeout);
+      return;
+    }
+    Binding binding;
+    bind(binding, false);
+    submit(binding, timeout, false).wait();
+  }
+  // Queues a copy of `binding`.
+  Request submit(const Binding& binding, std::chrono::milliseconds timeout, bool wake = true);
+
+  // Until what was submitted has finished and its payloads have been read, or the timeout.
+  void drain(std::chrono::milliseconds timeout);
+
+  std::uint64_t sequence() const { return sequence_.load(std::memory_order_relaxed); }
+  void set_sequence(std::uint64_t sequence) {
+    sequence_.store(sequence, std::memory_order_relaxed);
+  }
+
+  bool step(bool look, Finished& finished) override;
+  bool pending() const override { return queued_.load(std::memory_order_acquire) > 0; }
+
+ private:
+  struct Task {
+    Binding binding;
+    std::shared_ptr<Request::State> state;
+    Clock::time_point deadline;
+    std::uint64_t sequence = 0;
+    bool started = false;
+  };
+
+  bool try_own() { return !owned_.exchange(true, std::memory_order_acquire); }
+  void disown() { owned_.store(false, std::memory_order_release); }
+  // Owns the lane if nothing is queued before the caller.
+  bool try_own_idle() {
+    if (pending() || !try_own()) return false;
+    if (!pending()) return true;
+    disown();
+    return false;
+  }
+  struct Disown {
+    Lane* lane;
+    ~Disown() { lane->disown(); }
+  };
+  void run_current(std::chrono::milliseconds timeout);
+  void begin(Binding& binding, std::uint64_t sequence);
+  void lease(const Binding& binding);
+  void fail_all(std::exception_ptr error, Finished& finished);
+  void finish_front(std::exception_ptr error, Finished& finished);
+
+  std::shared_ptr<Engine> engine_;
+  std::unique_ptr<Endpoint> endpoint_;
+  const int me_, members_;
+  std::shared_ptr<Fate> fate_;
+
+  // One thread executes at a time: it holds `owned_`.
+  std::atomic<bool> owned_{false};
+  LaneState state_;
+  Run run_;
+  Binding current_;  // of the last synchronous run
+
+  std::mutex mutex_;  // the queue
+  std::deque<std::unique_ptr<Task>> queue_;
+  // Counted before a task is visible: a synchronous call that reads 0 overtakes nobody.
+  std::atomic<int> queued_{0};
+  std::atomic<std::uint64_t> sequence_{0};
+};
+
+}  // namespace weft

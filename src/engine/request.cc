@@ -1,0 +1,52 @@
+#include "engine/request.h"
+
+#include <utility>
+
+#include "engine/engine.h"
+#include "weft/error.h"
+
+namespace weft {
+
+void Request::State::finish(std::exception_ptr failure) {
+  std::vector<std::function<void()>> ready;
+  {
+    std::lock_guard lock(mutex);
+    error = std::move(failure);
+    finished.store(true, std::memory_order_release);
+    ready.swap(callbacks);
+  }
+  for (auto& callback : ready) callback();
+}
+
+// Acquire pairs with finish(): the outputs and the error are visible.
+bool Request::test() const { return !state_ || state_->finished.load(std::memory_order_acquire); }
+
+void Request::wait(std::chrono::milliseconds timeout) const {
+  if (!state_) return;
+  if (!test()) {
+    auto limit = timeout.count() ? timeout : state_->timeout;
+    // The operation has a deadline of its own; the grace lets it report its cause first.
+    auto grace = timeout.count() ? std::chrono::milliseconds(0) : std::chrono::seconds(1);
+    if (!state_->engine->drive_until(state_->finished, Clock::now() + limit + grace))
+      throw Timeout("the operation has not finished within " + std::to_string(limit.count()) +
+                    " ms; it goes on, wait again or abort the communicator");
+  }
+  if (state_->error) std::rethrow_exception(state_->error);
+}
+
+std::exception_ptr Request::error() const { return test() && state_ ? state_->error : nullptr; }
+
+void Request::on_finish(std::function<void()> callback) const {
+  if (state_) {
+    std::lock_guard lock(state_->mutex);
+    if (!test()) {
+      state_->callbacks.push_back(std::move(callback));
+      return;
+    }
+  }
+  callback();
+}
+
+int Request::source() const { return state_ ? state_->source : -1; }
+
+}  // namespace weft

@@ -1,0 +1,37 @@
+// A collective in flight, as its submitter sees it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "weft/communicator.h"
+
+namespace weft {
+
+class Engine;
+
+struct Request::State {
+  State(std::shared_ptr<Engine> engine, std::chrono::milliseconds timeout)
+      : engine(std::move(engine)), timeout(timeout) {}
+
+  // Marks the request finished and calls the callbacks, on this thread. Once.
+  void finish(std::exception_ptr failure);
+
+  const std::shared_ptr<Engine> engine;
+  const std::chrono::milliseconds timeout;
+  // Release-stored after error and source are set: whoever sees it sees them.
+  std::atomic<bool> finished{false};
+  std::exception_ptr error;
+  int source = -1;
+
+  std::mutex mutex;  // callbacks, and the order of finished against them
+  std::vector<std::function<void()>> callbacks;
+};
+
+}  // namespace weft

@@ -1,0 +1,343 @@
+#include "engine/run.h"
+
+#include <algorithm>
+
+#include "weft/error.h"
+
+namespace weft {
+
+LaneState::LaneState(Endpoint& endpoint, int members)
+    : endpoint(endpoint), streams(static_cast<std::size_t>(members * kMaxChannels)) {}
+
+bool needs_slots(const Binding& binding) {
+  std::size_t most = 0;
+  for (const Channel& channel : binding.plan->shape.channels)
+    most = std::max(most, binding.slot_bytes(channel));
+  return most > kInlineBytes;
+}
+
+void Run::start(const Binding& binding, LaneState& lane, int rank) {
+  binding_ = &binding;
+  lane_ = &lane;
+  rank_ = rank;
+  section_ = 0;
+  round_ = 0;
+  step_ = 0;
+  trip_ = 0;
+  blocked_on_ = -1;
+  debts_.clear();
+  const PlanShape& shape = binding.plan->shape;
+  remote_.assign(static_cast<std::size_t>(shape.ranks), {});
+  std::size_t base = 0;
+  for (std::size_t c = 0; c < shape.channels.size(); ++c) {
+    filled_[c].full = false;
+    slot_base_[c] = base;
+    base += binding.slot_bytes(shape.channels[c]) * static_cast<std::size_t>(shape.channels[c].slots);
+  }
+  if (!binding.plan->program.empty()) enter_round();
+}
+
+void Run::enter_round() {
+  const Section& section = binding_->plan->program[section_];
+  chunks_.resize(section.steps.size());
+  trips_ = 0;
+  for (std::size_t i = 0; i < section.steps.size(); ++i) {
+    const Step& step = section.steps[i];
+    chunks_[i] = section.chunked ? chunks_of(extent(step), binding_->chunk) : 1;
+    trips_ = std::max(trips_, chunks_[i] + step.lag);
+  }
+  trip_ = 0;
+  step_ = 0;
+}
+
+bool Run::next_round() {
+  const Program& program = binding_->plan->program;
+  if (++round_ == program[section_].rounds) {
+    round_ = 0;
+    if (++section_ == program.size()) return false;
+  }
+  enter_round();
+  return true;
+}
+
+bool Run::advance() {
+  const Program& program = binding_->plan->program;
+  while (section_ < program.size()) {
+    const std::vector<Step>& steps = program[section_].steps;
+    for (; trip_ < trips_; ++trip_, step_ = 0) {
+      for (; step_ < steps.size(); ++step_) {
+        const Step& step = steps[step_];
+        std::size_t chunk = trip_ - step.lag;  // wraps to huge before the step's first trip
+        if (chunk < chunks_[step_] && !go(step, chunk)) return false;
+      }
+    }
+    if (!next_round()) break;
+  }
+  return flushed();
+}
+
+bool Run::go(const Step& step, std::size_t chunk) {
+  blocked_on_ = -1;
+  switch (step.verb) {
+    case Verb::kCopy: return copy(step, chunk);
+    case Verb::kReduce: return reduce(step, chunk);
+    case Verb::kPut: return step.dst.empty() ? put(step, chunk) : put_direct(step, chunk);
+    case Verb::kSignal: return signal(step);
+    case Verb::kWait: return wait(step);
+    case Verb::kCredit: credit(step); return true;
+    case Verb::kFlush: return flushed();
+  }
+  throw InternalError("unknown verb");
+}
+
+std::size_t Run::extent(const Step& step) const {
+  if (step.extent.blocks == 0) return 0;
+  return binding_->part(step.extent.buffer).size(step.extent.block.at(round_), step.extent.blocks);
+}
+
+Span Run::span(const Step& step, std::size_t chunk) const {
+  std::size_t size = extent(step);
+  if (!binding_->plan->program[section_].chunked) return {0, size};
+  return chunk_of(size, binding_->chunk, chunk);
+}
+
+std::byte* Run::user(const Operand& operand, const Span& span) {
+  std::size_t start = binding_->part(operand.buffer).offset(operand.range.block.at(round_));
+  std::size_t offset = (start + span.first) * binding_->element;
+  if (is_me(operand)) return binding_->user[static_cast<std::size_t>(operand.buffer)] + offset;
+  int owner = operand.rank.at(round_);
+  const Remote& remote = remote_[static_cast<std::size_t>(owner)];
+  Location where = operand.buffer == Buffer::kInput ? remote.input : remote.output;
+  if (!where)
+    throw InvalidArgument("rank " + std::to_string(owner) + "'s " +
+                          std::string(name_of(operand.buffer)) +
+                          " is not symmetric memory, which " + binding_->plan->shape.algorithm +
+                          " reaches into: allocate it with weft.empty() on every rank, or "
+                          "choose another algorithm");
+  return lane_->endpoint.reach(binding_->member(owner), where + offset,
+                               span.count * binding_->element);
+}
+
+const std::byte* Run::received(int peer, int channel) {
+  std::uint64_t number = lane_->stream(peer, channel).credited;
+  Arrival arrival = lane_->endpoint.arrival(peer, channel, number);
+  if (arrival.header->bytes <= kInlineBytes) return arrival.inlined;
+  return lane_->endpoint.reach(peer, arrival.header->input, arrival.header->bytes);
+}
+
+std::size_t Run::slot_offset(int channel) const {
+  const Channel& shape = binding_->plan->shape.channels[static_cast<std::size_t>(channel)];
+  std::uint64_t turn = lane_->sent[static_cast<std::size_t>(channel_of(channel))] %
+                       static_cast<std::uint64_t>(shape.slots);
+  return slot_base_[static_cast<std::size_t>(channel)] + turn * binding_->slot_bytes(shape);
+}
+
+std::byte* Run::own_slot(int channel, std::size_t bytes) {
+  Filled& filled = filled_[static_cast<std::size_t>(channel)];
+  filled.data = filled.inlined.data();
+  if (bytes > kInlineBytes) {
+    std::size_t begin = slot_offset(channel);
+    if (!lane_->slots.free(lane_->endpoint, begin, begin + bytes)) return nullptr;
+    filled.data = lane_->slots.at(begin);
+  }
+  filled.full = true;
+  filled.bytes = bytes;
+  return filled.data;
+}
+
+bool Run::targets(const Step& step, const Span& span) {
+  targets_.clear();
+  for (const Operand& operand : step.dst) {
+    if (operand.buffer != Buffer::kSlot) {
+      targets_.push_back({user(operand, span), false});
+      continue;
+    }
+    bool wide = binding_->plan->shape.channels[operand.channel].wide;
+    std::size_t bytes = span.count * (wide ? binding_->accumulator : binding_->element);
+    std::byte* slot = own_slot(operand.channel, bytes);
+    if (!slot) return false;
+    targets_.push_back({slot, wide});
+  }
+  return true;
+}
+
+bool Run::copy(const Step& step, std::size_t chunk) {
+  Span part = span(step, chunk);
+  if (!targets(step, part)) return false;
+  const Operand& from = step.src[0];
+  bool slot = from.buffer == Buffer::kSlot;
+  bool wide = slot && binding_->plan->shape.channels[from.channel].wide;
+  const std::byte* source =
+      slot ? received(peer_of(from.rank), channel_of(from.channel)) : user(from, part);
+  bool same_type = std::all_of(targets_.begin(), targets_.end(),
+                               [&](const kernels::Target& t) { return t.wide == wide; });
+  if (!same_type && binding_->accumulator != binding_->element) {
+    kernels::Source typed{source, wide};
+    binding_->reduce({&typed, 1}, targets_, part.count, 1.0);
+    return true;
+  }
+  kernels::copy(targets_[0].data, targets_.size() > 1 ? targets_[1].data : nullptr, source,
+                part.count * (wide ? binding_->accumulator : binding_->element));
+  return true;
+}
+
+bool Run::reduce(const Step& step, std::size_t chunk) {
+  Span part = span(step, chunk);
+  if (!targets(step, part)) return false;
+  sources_.clear();
+  for (const Operand& from : step.src) {
+    if (from.buffer == Buffer::kSlot)
+      sources_.push_back({received(peer_of(from.rank), channel_of(from.channel)),
+                          binding_->plan->shape.channels[from.channel].wide});
+    else
+      sources_.push_back({user(from, part), false});
+  }
+  if (part.count) binding_->reduce(sources_, targets_, part.count, step.last ? binding_->scale : 1.0);
+  return true;
+}
+
+Header Run::header(std::size_t elements) const {
+  Header header;
+  header.signature = binding_->signature;
+  if (binding_->count_by_pair) header.signature.count = elements;
+  return header;
+}
+
+bool Run::room(const Step& step) {
+  int channel = channel_of(step.channel);
+  for (const Index& index : step.peers) {
+    int peer = peer_of(index);
+    if (lane_->stream(peer, channel).posted - lane_->endpoint.credits(peer, channel) >=
+        kMailboxDepth) {
+      blocked_on_ = index.at(round_);
+      return false;
+    }
+  }
+  return true;
+}
+
+void Run::send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
+               std::size_t slot_end) {
+  int channel = channel_of(step.channel);
+  for (const Index& index : step.peers) {
+    int peer = peer_of(index);
+    std::uint64_t number = lane_->stream(peer, channel).posted++;
+    lane_->endpoint.post(peer, channel, number, header, payload);
+    if (slot_begin != slot_end) lane_->slots.note(slot_begin, slot_end, peer, channel, number);
+  }
+  ++lane_->sent[static_cast<std::size_t>(channel)];
+}
+
+bool Run::put(const Step& step, std::size_t chunk) {
+  if (!room(step)) return false;
+  Span part = span(step, chunk);
+  const Operand& from = step.src[0];
+  std::size_t bytes = part.count * binding_->element;
+  Header head = header(extent(step));
+  head.bytes = static_cast<std::uint32_t>(bytes);
+  const std::byte* source = user(from, part);
+  if (bytes <= kInlineBytes) {
+    send(step, head, source, 0, 0);
+    return true;
+  }
+  Location base = is_me(from) ? binding_->where[static_cast<std::size_t>(from.buffer)] : Location{};
+  if (base) {
+    const std::byte* begin = binding_->user[static_cast<std::size_t>(from.buffer)];
+    head.input = base + static_cast<std::size_t>(source - begin);
+    int channel = channel_of(step.channel);
+    for (const Index& index : step.peers)
+      debts_.push_back({peer_of(index), channel, lane_->stream(peer_of(index), channel).posted});
+    send(step, head, nullptr, 0, 0);
+    return true;
+  }
+  std::size_t begin = slot_offset(step.channel);
+  if (!lane_->slots.free(lane_->endpoint, begin, begin + bytes)) return false;
+  kernels::copy(lane_->slots.at(begin), nullptr, source, bytes);
+  head.input = lane_->slots.where(begin);
+  send(step, head, nullptr, begin, begin + bytes);
+  return true;
+}
+
+bool Run::put_direct(const Step& step, std::size_t chunk) {
+  if (!room(step)) return false;
+  Span part = span(step, chunk);
+  kernels::copy(user(step.dst[0], part), nullptr, user(step.src[0], part),
+                part.count * binding_->element);
+  Header head = header(extent(step));
+  head.input = binding_->where[0];
+  head.output = binding_->where[1];
+  send(step, head, nullptr, 0, 0);
+  return true;
+}
+
+bool Run::signal(const Step& step) {
+  if (!room(step)) return false;
+  Filled& filled = filled_[step.channel];
+  Header head = header(extent(step));
+  if (!filled.full) {
+    head.input = binding_->where[0];
+    head.output = binding_->where[1];
+    send(step, head, nullptr, 0, 0);
+    return true;
+  }
+  filled.full = false;
+  head.bytes = static_cast<std::uint32_t>(filled.bytes);
+  if (filled.bytes <= kInlineBytes) {
+    send(step, head, filled.data, 0, 0);
+    return true;
+  }
+  std::size_t begin = slot_offset(step.channel);
+  head.input = lane_->slots.where(begin);
+  send(step, head, nullptr, begin, begin + filled.bytes);
+  return true;
+}
+
+bool Run::wait(const Step& step) {
+  int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
+  LaneState::Stream& stream = lane_->stream(peer, channel);
+  Arrival arrival = lane_->endpoint.arrival(peer, channel, stream.waited);
+  if (!arrival.header) {
+    blocked_on_ = step.peers[0].at(round_);
+    return false;
+  }
+  compare(step.peers[0].at(round_), *arrival.header, step);
+  ++stream.waited;
+  if (arrival.header->bytes == 0)
+    remote_[static_cast<std::size_t>(step.peers[0].at(round_))] = {arrival.header->input,
+                                                                   arrival.header->output};
+  return true;
+}
+
+void Run::credit(const Step& step) {
+  int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
+  lane_->endpoint.credit(peer, channel, ++lane_->stream(peer, channel).credited);
+}
+
+bool Run::flushed() {
+  std::erase_if(debts_, [&](const Debt& debt) {
+    return lane_->endpoint.credits(debt.peer, debt.channel) > debt.number;
+  });
+  if (!debts_.empty()) blocked_on_ = debts_.front().peer;
+  return debts_.empty();
+}
+
+void Run::compare(int peer, const Header& theirs, const Step& step) const {
+  Signature ours = header(extent(step)).signature;
+  if (ours == theirs.signature) return;
+  int me = binding_->member(rank_), them = binding_->member(peer);
+  std::string text = "rank " + std::to_string(me) + " called " + describe(ours) + ", rank " +
+                     std::to_string(them) + " called " + describe(theirs.signature);
+  if (ours.plan != theirs.signature.plan && ours.collective == theirs.signature.collective)
+    text += " with another algorithm or other parameters of it";
+  throw Mismatch(text + ": all ranks must make the same calls in the same order");
+}
+
+std::string Run::where() const {
+  const Program& program = binding_->plan->program;
+  std::string text = describe(binding_->signature) + " (" + binding_->plan->shape.algorithm + ")";
+  if (section_ >= program.size()) return "the end of " + text;
+  return "step " + std::to_string(step_ + 1) + " \"" + to_text(program[section_].steps[step_]) +
+         "\", chunk " + std::to_string(trip_ - program[section_].steps[step_].lag) + " of " + text;
+}
+
+}  // namespace weft

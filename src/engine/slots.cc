@@ -1,0 +1,49 @@
+#include "engine/slots.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+
+ArenaPool::~ArenaPool() {
+  for (const SymmetricBlock& block : free_) fabric_->release(block);
+}
+
+SymmetricBlock ArenaPool::try_lease() {
+  std::lock_guard lock(mutex_);
+  if (free_.empty()) return {};
+  SymmetricBlock block = free_.back();
+  free_.pop_back();
+  return block;
+}
+
+SymmetricBlock ArenaPool::allocate() { return fabric_->allocate(kBytes); }
+
+void ArenaPool::give_back(const SymmetricBlock& block) {
+  std::lock_guard lock(mutex_);
+  free_.push_back(block);
+}
+
+SymmetricBlock Slots::release() { return std::exchange(block_, {}); }
+
+bool Slots::free(Endpoint& endpoint, std::size_t begin, std::size_t end) {
+  bool taken = false;
+  std::erase_if(readers_, [&](const Reader& reader) {
+    if (reader.end <= begin || end <= reader.begin) return false;
+    if (credited(endpoint, reader)) return true;
+    taken = true;
+    return false;
+  });
+  return !taken;
+}
+
+void Slots::note(std::size_t begin, std::size_t end, int peer, int channel, std::uint64_t number) {
+  readers_.push_back({begin, end, peer, channel, number});
+}
+
+bool Slots::idle(Endpoint& endpoint) {
+  std::erase_if(readers_, [&](const Reader& reader) { return credited(endpoint, reader); });
+  return readers_.empty();
+}
+
+}  // namespace weft

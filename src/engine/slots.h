@@ -1,0 +1,73 @@
+// Slot memory and who may still be reading it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "fabric/fabric.h"
+
+namespace weft {
+
+// Slot memory that lanes lease while they need it, so that a thousand communicators do not
+// each keep their own. Thread safe.
+class ArenaPool {
+ public:
+  explicit ArenaPool(std::shared_ptr<Fabric> fabric) : fabric_(std::move(fabric)) {}
+  ~ArenaPool();
+  ArenaPool(const ArenaPool&) = delete;
+  ArenaPool& operator=(const ArenaPool&) = delete;
+
+  // A free block of kBytes, or an empty one if there is none.
+  SymmetricBlock try_lease();
+  SymmetricBlock allocate();
+  void give_back(const SymmetricBlock& block);
+
+  // Fits the cache that two cores share, and the slots of any built-in plan on eight ranks.
+  static constexpr std::size_t kBytes = std::size_t{4} << 20;
+
+ private:
+  std::shared_ptr<Fabric> fabric_;
+  std::mutex mutex_;
+  std::vector<SymmetricBlock> free_;
+};
+
+// The slot memory of one lane. For each byte range it knows the messages whose readers have
+// not yet credited them, whatever plan sent them: this is what lets any plan follow any other.
+// One thread at a time.
+class Slots {
+ public:
+  Slots() = default;
+
+  bool leased() const { return block_.data != nullptr; }
+  void lease(const SymmetricBlock& block) { block_ = block; }
+  // Gives the block up. Requires idle().
+  SymmetricBlock release();
+
+  std::byte* at(std::size_t offset) const { return block_.data + offset; }
+  Location where(std::size_t offset) const { return block_.where + offset; }
+
+  // True if nobody may still read [begin, end).
+  bool free(Endpoint& endpoint, std::size_t begin, std::size_t end);
+  // Message `number` to `peer` on `channel` lies in [begin, end).
+  void note(std::size_t begin, std::size_t end, int peer, int channel, std::uint64_t number);
+  // True if no message is outstanding.
+  bool idle(Endpoint& endpoint);
+
+ private:
+  struct Reader {
+    std::size_t begin, end;
+    int peer, channel;
+    std::uint64_t number;
+  };
+  static bool credited(Endpoint& endpoint, const Reader& reader) {
+    return endpoint.credits(reader.peer, reader.channel) > reader.number;
+  }
+
+  SymmetricBlock block_;
+  std::vector<Reader> readers_;
+};
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// Sleeping until a peer has done something, where the peer's side costs one plain load.
+//
+// The sleeper raises `sleepers`, makes `bell` even, runs a heavy fence and looks once more
+// before it sleeps on `bell`. The peer stores its message, then loads `sleepers`; only if
+// there are any it makes `bell` odd and wakes them. The heavy fence falls somewhere into
+// the peer's instructions. If its store came before, the sleeper's last look finds it; if
+// after, its loads see the raised `sleepers` and the even `bell`. So no wake-up is lost, and
+// an odd bell spares all further peers the system call. Where the kernel has no heavy
+// fence the store and the load may pass each other: the sleeper finds out within 1 ms.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "fabric/shm/layout.h"
+
+namespace weft::shm {
+
+// The second half of ring(): makes the bell odd, wakes if it was even.
+void wake(Control& control);
+
+// After a store that the owner of `control` may be waiting for.
+inline void ring(Control& control) {
+  // Holds the compiler to the order; the processor is held by the sleeper's heavy fence.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // relaxed: it orders nothing, see above.
+  if (control.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] wake(control);
+}
+
+// The owner's side: Fabric::announce, sleep and retire.
+std::uint32_t announce(Control& control);
+void sleep(Control& control, std::uint32_t announced);
+void retire(Control& control);
+
+}  // namespace weft::shm

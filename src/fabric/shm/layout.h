@@ -1,0 +1,120 @@
+// What lies in shared memory, byte for byte. All of it starts as zeros, and zeros mean
+// "nothing yet": a fresh segment needs no initialisation.
+//
+// A lane has one segment a member, and everything that a member polls lies in its own:
+// polling touches no other process's memory, and what a peer wrote stays readable
+// after that peer is gone.
+//
+//   Lane segment of one member of n
+//     LaneHead                   trouble, progress, why the lane was aborted
+//     Inbox[0] .. Inbox[n-1]     written by that member only (the own one is unused)
+//
+//   Inbox
+//     credits[kMaxChannels]      a line each: how many of our messages it has done with
+//     box[kMaxChannels][kMailboxDepth]      its messages to us: number n in entry n mod depth
+//
+//   Entry, 512 bytes
+//       0   8  stamp: message number + 1, stored last with release
+//       8  24  header.signature
+//      32   4  header.bytes
+//      36   4  -
+//      40  16  header.input, header.output  |  payload of 1 .. 24 bytes: one line is
+//      56   8  -                            |  all that moves for a small message
+//      64 448  payload of 25 .. 448 bytes
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "fabric/fabric.h"
+#include "weft/plan.h"
+
+namespace weft::shm {
+
+// Counts changes of this file and of wire.h. Fabrics of different versions refuse each other.
+inline constexpr std::uint32_t kLayoutVersion = 1;
+
+inline constexpr std::size_t kLine = 64;
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+struct alignas(kLine) Entry {
+  std::atomic<std::uint64_t> stamp;
+  Header header;
+  std::byte tail[8];
+  std::byte body[kInlineBytes];
+
+  static constexpr std::size_t kSmallBytes = 24;
+  std::byte* small() { return reinterpret_cast<std::byte*>(this) + kSmallOffset; }
+  std::byte* payload(std::size_t bytes) { return bytes <= kSmallBytes ? small() : body; }
+
+  static constexpr std::size_t kSmallOffset = 40;
+};
+static_assert(sizeof(Entry) == 512);
+static_assert(offsetof(Entry, header) == 8);
+static_assert(offsetof(Header, bytes) == 24 && offsetof(Header, input) == 32);
+static_assert(offsetof(Entry, header) + offsetof(Header, input) == Entry::kSmallOffset);
+static_assert(Entry::kSmallOffset + Entry::kSmallBytes == kLine);
+static_assert(offsetof(Entry, body) == kLine);
+
+struct alignas(kLine) Credit {
+  std::atomic<std::uint64_t> total;
+};
+static_assert(sizeof(Credit) == kLine);
+
+struct Inbox {
+  Credit credits[kMaxChannels];
+  Entry box[kMaxChannels][kMailboxDepth];
+};
+static_assert(sizeof(Inbox) == kMaxChannels * (kLine + kMailboxDepth * sizeof(Entry)));
+
+struct AbortRecord {
+  enum State : std::uint32_t { kNone, kWriting, kWritten };
+  static constexpr std::size_t kTextBytes = 956;
+
+  std::atomic<std::uint32_t> state;
+  char text[kTextBytes];  // ends with a zero byte
+};
+
+struct LaneHead {
+  // Nonzero: the lane was aborted or a member is lost. The one word that hot waits read.
+  alignas(kLine) std::atomic<std::uint32_t> trouble;
+  // Number of the collective that the owner entered last.
+  alignas(kLine) std::atomic<std::uint64_t> entered;
+  alignas(kLine) AbortRecord abort;
+};
+static_assert(sizeof(LaneHead) == 2 * kLine + 960);
+
+struct Lane {
+  LaneHead head;
+
+  Inbox* inbox(int member) { return reinterpret_cast<Inbox*>(this + 1) + member; }
+  static std::size_t bytes(std::size_t members) {
+    return sizeof(Lane) + members * sizeof(Inbox);
+  }
+};
+static_assert(sizeof(Lane) % kLine == 0);
+
+// A fabric's doorbell, in its segment kControlSegment. The rules are in doorbell.h.
+struct alignas(kLine) Control {
+  std::atomic<std::uint32_t> sleepers;  // threads that announced themselves
+  std::atomic<std::uint32_t> bell;      // odd: rung since the last announcement
+};
+
+// Segments count from 1; the first is the control segment.
+inline constexpr std::uint32_t kControlSegment = 1;
+inline constexpr std::uint32_t kLastSegment = (1u << 24) - 1;
+inline constexpr int kOffsetBits = 40;
+inline constexpr std::uint64_t kLargestSegment = std::uint64_t{1} << kOffsetBits;
+
+inline std::uint32_t segment_of(Location where) {
+  return static_cast<std::uint32_t>(where.bits >> kOffsetBits);
+}
+inline std::uint64_t offset_of(Location where) { return where.bits & (kLargestSegment - 1); }
+inline Location location_of(std::uint32_t segment, std::uint64_t offset) {
+  return {std::uint64_t{segment} << kOffsetBits | offset};
+}
+
+}  // namespace weft::shm

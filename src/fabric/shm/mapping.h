@@ -1,0 +1,45 @@
+// A piece of shared memory mapped into this process.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "base/unique_fd.h"
+
+namespace weft::shm {
+
+// Memory of the length `bytes` (whole pages), zeroed, with no name in any file system: gone
+// with its last descriptor and mapping. Sealed, so that it never shrinks under a peer that
+// reads it. Throws Unsupported.
+UniqueFd make_memory(std::size_t bytes);
+// Gives the pages of such memory back to the system. Whoever still maps it reads zeros.
+void discard_memory(int fd, std::size_t bytes);
+// `bytes` in whole pages, at least one.
+std::size_t whole_pages(std::size_t bytes);
+
+class Mapping {
+ public:
+  // Maps the first `bytes` of `fd`. Throws Unsupported if it cannot, or if the memory is
+  // not sealed or shorter.
+  static std::shared_ptr<Mapping> of(int fd, std::size_t bytes);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+  // The owner has released the segment: nothing new will be found in it.
+  void mark_released() { released_.store(true, std::memory_order_relaxed); }
+  // relaxed: it says when to unmap, and orders no data.
+  bool released() const { return released_.load(std::memory_order_relaxed); }
+
+ private:
+  Mapping(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
+
+  std::byte* data_;
+  std::size_t bytes_;
+  std::atomic<bool> released_{false};
+};
+
+}  // namespace weft::shm

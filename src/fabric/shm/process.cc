@@ -1,0 +1,111 @@
+#include "fabric/shm/process.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <set>
+
+#include "fabric/fabric.h"
+#include "weft/error.h"
+
+namespace weft::shm {
+namespace {
+
+struct Process {
+  std::mutex mutex;
+  std::set<int> live;
+  std::map<Token, std::weak_ptr<Segments>> local;
+  std::weak_ptr<Fabric> fabric;
+};
+
+Process& process();
+
+}  // namespace
+
+std::atomic<std::uint32_t> ForkMark::forks_{0};
+
+// The mutex is held across the fork, so the child finds the tables whole.
+class ForkHandler {
+ public:
+  static void before() { process().mutex.lock(); }
+  static void parent() { process().mutex.unlock(); }
+  static void child() {
+    Process& own = process();
+    for (int fd : own.live) ::close(fd);
+    own.live.clear();
+    own.local.clear();
+    own.fabric.reset();
+    // relaxed: the child has one thread.
+    ForkMark::forks_.fetch_add(1, std::memory_order_relaxed);
+    own.mutex.unlock();
+  }
+};
+
+namespace {
+
+// Never destroyed: threads may still use fabrics while static objects go.
+Process& process() {
+  static Process* const instance = [] {
+    ::pthread_atfork(&ForkHandler::before, &ForkHandler::parent, &ForkHandler::child);
+    return new Process;
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+void ForkMark::check() const {
+  if (!forked()) return;
+  throw Unsupported(
+      "this process was forked after the fabric was made, and a fabric works only in the process "
+      "that made it; start ranks with exec, or make a new communicator after the fork");
+}
+
+LiveFd::LiveFd(const std::function<int()>& make) {
+  std::lock_guard lock(process().mutex);
+  fd_ = make();
+  if (fd_ < 0) return;
+  const int error = errno;
+  process().live.insert(fd_);
+  errno = error;
+}
+
+LiveFd::~LiveFd() {
+  // In a forked child it is closed already, and the number may be somebody else's.
+  if (fd_ < 0 || mark_.forked()) return;
+  std::lock_guard lock(process().mutex);
+  process().live.erase(fd_);
+  ::close(fd_);
+}
+
+std::shared_ptr<Segments> find_local(const Token& token) {
+  std::lock_guard lock(process().mutex);
+  const auto found = process().local.find(token);
+  return found == process().local.end() ? nullptr : found->second.lock();
+}
+
+void enrol_local(const Token& token, std::shared_ptr<Segments> segments) {
+  std::lock_guard lock(process().mutex);
+  process().local[token] = segments;
+}
+
+void withdraw_local(const Token& token) {
+  std::lock_guard lock(process().mutex);
+  process().local.erase(token);
+}
+
+std::shared_ptr<Fabric> default_fabric() {
+  std::lock_guard lock(process().mutex);
+  return process().fabric.lock();
+}
+
+std::shared_ptr<Fabric> keep_default_fabric(const std::shared_ptr<Fabric>& fabric) {
+  std::lock_guard lock(process().mutex);
+  if (auto first = process().fabric.lock()) return first;
+  process().fabric = fabric;
+  return fabric;
+}
+
+}  // namespace weft::shm

@@ -1,0 +1,79 @@
+// The little that the fabrics of one process share: which of them live here, and what a
+// forked child must not keep.
+//
+// A peer notices our death by the end of our sockets. A forked child would hold them open
+// and hide it, so the child closes them first thing; fabrics made before the fork refuse to
+// work in it, and their destructors leave everything alone. Fabrics that the child
+// makes afterwards are its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "fabric/shm/token.h"
+
+namespace weft {
+class Fabric;
+}
+
+namespace weft::shm {
+
+class Segments;
+
+// Where an object was made: here, or in an ancestor of this forked process. Thread safe.
+class ForkMark {
+ public:
+  ForkMark() : made_(forks_.load(std::memory_order_relaxed)) {}
+  // relaxed: fork itself orders the child after what came before.
+  bool forked() const { return made_ != forks_.load(std::memory_order_relaxed); }
+  // Throws Unsupported in a forked child.
+  void check() const;
+
+ private:
+  friend class ForkHandler;
+  static std::atomic<std::uint32_t> forks_;
+  std::uint32_t made_;
+};
+
+// A descriptor that a forked child closes. Move-only.
+class LiveFd {
+ public:
+  LiveFd() = default;
+  // `make` returns a new descriptor or -1, without blocking: no fork falls between the
+  // descriptor and its enrolment. errno is make's.
+  explicit LiveFd(const std::function<int()>& make);
+  LiveFd(LiveFd&& other) noexcept { swap(other); }
+  LiveFd& operator=(LiveFd&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~LiveFd();
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  void swap(LiveFd& other) noexcept {
+    std::swap(fd_, other.fd_);
+    std::swap(mark_, other.mark_);
+  }
+
+  int fd_ = -1;
+  ForkMark mark_;
+};
+
+// The segments of a fabric of this process, by its name; null: no such fabric lives here.
+// A peer in the same process is then reached by the very same addresses. Thread safe.
+std::shared_ptr<Segments> find_local(const Token& token);
+void enrol_local(const Token& token, std::shared_ptr<Segments> segments);
+void withdraw_local(const Token& token);
+
+// The fabric that process_fabric() hands out while anybody holds it. A forked child has none.
+std::shared_ptr<Fabric> default_fabric();
+// Keeps `fabric`, unless another thread was first; returns the one kept.
+std::shared_ptr<Fabric> keep_default_fabric(const std::shared_ptr<Fabric>& fabric);
+
+}  // namespace weft::shm

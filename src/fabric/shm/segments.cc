@@ -1,0 +1,105 @@
+#include "fabric/shm/segments.h"
+
+#include <algorithm>
+
+#include "fabric/shm/layout.h"
+#include "weft/error.h"
+
+namespace weft::shm {
+
+// What a thread found last: addresses that lie in one segment, or in the gap between two.
+struct Segments::Memo {
+  std::uint64_t version = 0;
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  Location where;  // of `begin`; nowhere: a gap
+};
+
+SymmetricBlock Segments::allocate(std::size_t bytes, Use use) {
+  if (bytes > kLargestSegment) {
+    throw InvalidArgument("bytes: " + std::to_string(bytes) +
+                          " of symmetric memory in one piece; the most is 1 TiB");
+  }
+  auto segment = std::make_shared<Segment>();
+  const std::size_t length = whole_pages(bytes);
+  segment->memory = make_memory(length);
+  segment->mapping = Mapping::of(segment->memory.get(), length);
+  std::byte* const data = segment->mapping->data();
+
+  std::lock_guard lock(mutex_);
+  if (last_ == kLastSegment) {
+    throw Unsupported("this fabric has made 16 million symmetric segments, the most there can "
+                      "be; allocate larger pieces and keep them");
+  }
+  const Location where = location_of(++last_, 0);
+  segments_[last_] = std::move(segment);
+  if (use == Use::kUser) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), begin,
+                                        [](auto b, const UserRange& r) { return b < r.begin; });
+    ranges_.insert(after, {begin, begin + bytes, where});
+    change_version();
+  }
+  return {data, bytes, where};
+}
+
+void Segments::release(const SymmetricBlock& block) {
+  std::shared_ptr<const Segment> segment;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = segments_.find(segment_of(block.where));
+    if (found == segments_.end() || found->second->mapping->data() != block.data) {
+      throw InvalidArgument("block: not allocated by this fabric, or released before");
+    }
+    segment = std::move(found->second);
+    segments_.erase(found);
+    const auto erased = std::erase_if(
+        ranges_, [&](const UserRange& range) { return range.where.bits == block.where.bits; });
+    if (erased > 0) change_version();
+  }
+  segment->mapping->mark_released();
+  discard_memory(segment->memory.get(), segment->mapping->bytes());
+}
+
+std::shared_ptr<const Segment> Segments::find(std::uint32_t id) const {
+  std::lock_guard lock(mutex_);
+  const auto found = segments_.find(id);
+  return found == segments_.end() ? nullptr : found->second;
+}
+
+void Segments::change_version() {
+  static std::atomic<std::uint64_t> versions{0};
+  // relaxed, here and in locate(): whoever got the memory from another thread got the
+  // version with it; the table itself is under the mutex.
+  const std::uint64_t next = versions.fetch_add(1, std::memory_order_relaxed) + 1;
+  version_.store(ranges_.empty() ? 0 : next, std::memory_order_relaxed);
+}
+
+Segments::Memo Segments::look_up(std::uintptr_t place) const {
+  std::lock_guard lock(mutex_);
+  Memo memo;
+  memo.version = version_.load(std::memory_order_relaxed);
+  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), place,
+                                      [](auto p, const UserRange& r) { return p < r.begin; });
+  memo.end = after == ranges_.end() ? UINTPTR_MAX : after->begin;
+  if (after == ranges_.begin()) return memo;
+  const UserRange& before = *(after - 1);
+  if (place >= before.end) {
+    memo.begin = before.end;
+  } else {
+    memo = {memo.version, before.begin, before.end, before.where};
+  }
+  return memo;
+}
+
+Location Segments::locate(const void* data, std::size_t bytes) const {
+  thread_local Memo memo;
+  const std::uint64_t version = version_.load(std::memory_order_relaxed);
+  if (version == 0) return {};
+  const auto place = reinterpret_cast<std::uintptr_t>(data);
+  if (memo.version != version || place < memo.begin || place >= memo.end) memo = look_up(place);
+  if (!memo.where || place < memo.begin || bytes > memo.end - place) return {};
+  return memo.where + (place - memo.begin);
+}
+
+}  // namespace weft::shm

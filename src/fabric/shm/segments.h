@@ -1,0 +1,59 @@
+// The segments of one fabric: what it lends to its peers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "fabric/fabric.h"
+#include "fabric/shm/mapping.h"
+
+namespace weft::shm {
+
+struct Segment {
+  UniqueFd memory;
+  std::shared_ptr<Mapping> mapping;
+};
+
+// Thread safe.
+class Segments {
+ public:
+  // Whether locate() is to find it: what the user allocated, or a lane's mailboxes.
+  enum class Use { kUser, kInternal };
+
+  // Throws InvalidArgument for more than 1 TiB, Unsupported if the system has no more.
+  SymmetricBlock allocate(std::size_t bytes, Use use);
+  // Gives the pages back at once. A peer that still maps the segment reads zeros: after a
+  // failure it may be late, and must not crash.
+  void release(const SymmetricBlock& block);
+  // Null: never was, or released.
+  std::shared_ptr<const Segment> find(std::uint32_t id) const;
+  // See Fabric::locate. A repeated hit, a repeated miss and the absence of user segments
+  // take no lock.
+  Location locate(const void* data, std::size_t bytes) const;
+
+ private:
+  struct Memo;
+  struct UserRange {
+    std::uintptr_t begin;
+    std::uintptr_t end;
+    Location where;
+  };
+
+  Memo look_up(std::uintptr_t place) const;
+  void change_version();
+
+  mutable std::mutex mutex_;
+  std::map<std::uint32_t, std::shared_ptr<const Segment>> segments_;
+  std::vector<UserRange> ranges_;  // by address
+  std::uint32_t last_ = 0;
+  // Differs for any two states of any two tables; 0: no user segments.
+  std::atomic<std::uint64_t> version_{0};
+};
+
+}  // namespace weft::shm

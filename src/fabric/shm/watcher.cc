@@ -1,0 +1,97 @@
+#include "fabric/shm/watcher.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <system_error>
+
+#include "base/errno_text.h"
+#include "weft/error.h"
+
+namespace weft::shm {
+namespace {
+
+// Signals are the application's: its own threads take them.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Unsupported("shm: cannot watch for peers, " + why);
+}
+
+}  // namespace
+
+Watcher::Watcher()
+    : epoll_([] { return ::epoll_create1(EPOLL_CLOEXEC); }),
+      stop_([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }) {
+  if (!epoll_ || !stop_) refuse(errno_text("epoll_create") + "; raise ulimit -n");
+  watch(stop_.get(), [] {});
+  SignalsBlocked blocked;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    refuse(std::string(error.what()) + "; raise ulimit -u");
+  }
+  ::pthread_setname_np(thread_.native_handle(), "weft-watcher");
+}
+
+void Watcher::watch(int fd, Handler handler) {
+  std::lock_guard lock(mutex_);
+  handlers_[fd] = std::make_shared<const Handler>(std::move(handler));
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  event.data.fd = fd;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    handlers_.erase(fd);
+    refuse(errno_text("epoll_ctl"));
+  }
+}
+
+void Watcher::forget(int fd) {
+  std::lock_guard lock(mutex_);
+  if (handlers_.erase(fd) > 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+void Watcher::stop() {
+  if (!thread_.joinable()) return;
+  if (mark_.forked()) {
+    thread_.detach();  // it lives in the parent only
+    return;
+  }
+  const std::uint64_t one = 1;
+  (void)!::write(stop_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+void Watcher::run() {
+  // One event at a time, so that none is left over for a descriptor just forgotten.
+  for (epoll_event event{};;) {
+    const int ready = ::epoll_wait(epoll_.get(), &event, 1, -1);
+    if (ready < 0 && errno != EINTR) return;
+    if (ready <= 0) continue;
+    if (event.data.fd == stop_.get()) return;
+    std::shared_ptr<const Handler> handler;
+    {
+      std::lock_guard lock(mutex_);
+      const auto found = handlers_.find(event.data.fd);
+      if (found != handlers_.end()) handler = found->second;
+    }
+    if (handler) (*handler)();
+  }
+}
+
+}  // namespace weft::shm

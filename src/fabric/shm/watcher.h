@@ -1,0 +1,42 @@
+// A thread that sleeps in epoll until one of its descriptors has something to say.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "fabric/shm/process.h"
+
+namespace weft::shm {
+
+// Thread safe. Handlers run on the watcher's thread, one at a time, and must not block
+// or throw. In a forked child it does nothing.
+class Watcher {
+ public:
+  using Handler = std::function<void()>;
+
+  // Throws Unsupported if the system has no thread or descriptor left.
+  Watcher();
+  ~Watcher() { stop(); }
+
+  // Calls `handler` whenever `fd` is readable or has ended.
+  void watch(int fd, Handler handler);
+  // Before `fd` is closed. Its handler may be running; it will not be called again.
+  void forget(int fd);
+  // After this no handler runs any more.
+  void stop();
+
+ private:
+  void run();
+
+  ForkMark mark_;
+  LiveFd epoll_;
+  LiveFd stop_;  // readable: the thread is to end
+  std::mutex mutex_;
+  std::map<int, std::shared_ptr<const Handler>> handlers_;
+  std::thread thread_;
+};
+
+}  // namespace weft::shm

@@ -1,0 +1,38 @@
+// The instruction sets that the loops are compiled for. Tests run them all.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "kernels/kernels.h"
+
+namespace weft::kernels {
+
+// What one instruction set offers. Null where the pair is not reducible.
+struct Table {
+  ReduceFn entries[kDTypes][kReduceOps] = {};
+
+  ReduceFn at(DType dtype, ReduceOp op) const {
+    return entries[static_cast<int>(dtype)][static_cast<int>(op)];
+  }
+};
+
+extern const Table kBaselineTable;
+#if defined(__x86_64__)
+extern const Table kAvx2Table;
+extern const Table kAvx512Table;
+#endif
+
+struct Isa {
+  std::string_view name;  // "avx512", "avx2", "baseline"
+  const Table* table;
+};
+
+// Those that this processor and operating system can run, the best first. Never empty.
+std::span<const Isa> available_isas();
+
+// The Isa that find_reduce uses. Throws InvalidArgument if WEFT_ISA is not one of the
+// names, Unsupported if this machine cannot run it.
+const Isa& chosen_isa();
+
+}  // namespace weft::kernels

@@ -1,0 +1,32 @@
+// The loops for every processor of the architecture.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "kernels/isa.h"
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+namespace weft::kernels {
+namespace {
+
+#include "kernels/pack.h"
+
+#include "kernels/half.h"
+
+#include "kernels/formats.h"
+
+#include "kernels/ops.h"
+
+#include "kernels/loops.h"
+
+#include "kernels/table.h"
+
+}  // namespace
+
+constinit const Table kBaselineTable = make_table();
+
+}  // namespace weft::kernels

@@ -1,0 +1,99 @@
+#include "kernels/kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "kernels/isa.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+struct Candidate {
+  Isa isa;
+  bool runs;
+};
+
+// The best first. The builtin asks the processor and whether the system saves its registers.
+std::vector<Candidate> candidates() {
+  std::vector<Candidate> list;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool f16c = __builtin_cpu_supports("f16c");
+  const bool avx512 = f16c && __builtin_cpu_supports("avx512f") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512dq");
+  const bool avx2 = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+  list.push_back({{"avx512", &kAvx512Table}, avx512});
+  list.push_back({{"avx2", &kAvx2Table}, avx2});
+#endif
+  list.push_back({{"baseline", &kBaselineTable}, true});
+  return list;
+}
+
+const Isa& choose() {
+  const auto isas = available_isas();
+  const char* wanted = std::getenv("WEFT_ISA");
+  if (!wanted || !*wanted) return isas.front();
+  std::string known;
+  for (const Candidate& candidate : candidates()) {
+    if (candidate.isa.name == wanted && !candidate.runs) {
+      throw Unsupported("WEFT_ISA=" + std::string(wanted) +
+                        ": this processor cannot run it; unset WEFT_ISA or lower it");
+    }
+    known += (known.empty() ? "" : ", ") + std::string(candidate.isa.name);
+  }
+  const auto found = std::find_if(isas.begin(), isas.end(),
+                                  [&](const Isa& isa) { return isa.name == wanted; });
+  if (found == isas.end()) {
+    throw InvalidArgument("WEFT_ISA=" + std::string(wanted) + " is not one of " + known);
+  }
+  return *found;
+}
+
+}  // namespace
+
+std::span<const Isa> available_isas() {
+  static const std::vector<Isa> isas = [] {
+    std::vector<Isa> runnable;
+    for (const Candidate& candidate : candidates()) {
+      if (candidate.runs) runnable.push_back(candidate.isa);
+    }
+    return runnable;
+  }();
+  return isas;
+}
+
+const Isa& chosen_isa() {
+  static const Isa& chosen = choose();
+  return chosen;
+}
+
+ReduceFn find_reduce(DType dtype, ReduceOp op) {
+  return reducible(dtype, op) ? chosen_isa().table->at(dtype, op) : nullptr;
+}
+
+std::string_view instruction_set() { return chosen_isa().name; }
+
+void copy(void* dst, void* dst2, const void* src, std::size_t bytes) {
+  if (dst == src) dst = nullptr;
+  if (dst2 == src) dst2 = nullptr;
+  if (!dst || !dst2) {
+    void* only = dst ? dst : dst2;
+    if (only && bytes > 0) std::memcpy(only, src, bytes);
+    return;
+  }
+  // Small enough that the second read finds the piece in the first-level cache.
+  constexpr std::size_t kPiece = 8192;
+  for (std::size_t done = 0; done < bytes; done += kPiece) {
+    const std::size_t piece = std::min(kPiece, bytes - done);
+    std::memcpy(static_cast<char*>(dst) + done, static_cast<const char*>(src) + done, piece);
+    std::memcpy(static_cast<char*>(dst2) + done, static_cast<const char*>(src) + done, piece);
+  }
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,60 @@
+#include "passes/verify/report.h"
+
+#include <array>
+
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::array<std::string_view, 7> kFaultNames = {
+    "wrong result", "race", "slot reuse", "put source", "deadlock", "contract", "malformed"};
+
+}  // namespace
+
+std::string_view name_of(Fault fault) {
+  auto i = static_cast<std::size_t>(fault);
+  if (i >= kFaultNames.size()) throw InternalError("no fault " + std::to_string(i));
+  return kFaultNames[i];
+}
+
+std::string to_text(const VerifyReport& report) {
+  std::string text;
+  for (const Finding& finding : report.findings)
+    text += std::string(name_of(finding.fault)) + " on rank " + std::to_string(finding.rank) +
+            "\n  at " + finding.step + "\n  " + finding.text + "\n\n";
+  if (!report.ok()) return text;
+  return "proved in " + std::to_string(report.scenarios) + " scenarios: " +
+         (report.consistent ? "identical bits on all ranks"
+                            : "bits may differ between ranks") +
+         (report.rounds_partials ? ", partial sums of narrow types are rounded" : "") + "\n";
+}
+
+namespace verifier {
+
+std::string describe(const Plan& plan, const Place& place) {
+  if (place.step == Place::kStart) return "the start of the call";
+  if (place.step == Place::kEnd) return "the end of the call";
+  const Section& section =
+      plan.programs[static_cast<std::size_t>(place.rank)][static_cast<std::size_t>(place.section)];
+  std::string text = "section " + std::to_string(place.section);
+  if (section.rounds > 1) text += ", round " + std::to_string(place.round);
+  if (section.chunked) text += ", trip " + std::to_string(place.trip);
+  return text + ": " + to_text(section.steps[static_cast<std::size_t>(place.step)]);
+}
+
+void Findings::begin(const std::string& scenario) {
+  scenario_ = scenario;
+  in_scenario_ = 0;
+}
+
+void Findings::add(Fault fault, const Plan& plan, const Place& place, const std::string& text) {
+  ++in_scenario_;
+  auto key = std::tuple(fault, place.rank, place.run, place.section, place.round, place.step);
+  if (full() || !seen_.insert(key).second) return;
+  found_.push_back({fault, place.rank, describe(plan, place),
+                    scenario_.empty() ? text : text + " (" + scenario_ + ")"});
+}
+
+}  // namespace verifier
+}  // namespace weft

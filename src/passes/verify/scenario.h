@@ -1,0 +1,49 @@
+// The calls for which a plan is executed: sizes, counts by rank, placements.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "plan/partition.h"
+#include "weft/plan.h"
+
+namespace weft::verifier {
+
+// Elements of a chunk. Two is the least that has a tail shorter than a chunk.
+inline constexpr std::size_t kChunk = 2;
+
+// Whether `rank` has an input, an output. Of a rooted collective the large side is the
+// root's alone; the others know its counts, and may name its blocks as an extent.
+bool has_input(const PlanShape& shape, int rank);
+bool has_output(const PlanShape& shape, int rank);
+// The parameter "root"; 0 where there is none.
+int root_of(const PlanShape& shape);
+
+// One call.
+struct Scenario {
+  std::string name;  // "3 chunks a block, 14 elements, in place"
+  std::vector<Partition> input;  // by rank
+  std::vector<Partition> output;
+  std::vector<bool> in_place;  // by rank: each caller places its own buffers
+
+  const Partition& part(int rank, Buffer buffer) const {
+    return (buffer == Buffer::kInput ? input : output)[static_cast<std::size_t>(rank)];
+  }
+  // Elements of a range in `round`; 0 for a range of no blocks.
+  std::size_t size(int rank, const Range& range, int round) const {
+    if (range.blocks == 0) return 0;
+    return part(rank, range.buffer).size(range.block.at(round), range.blocks);
+  }
+};
+
+// Chunks a block after which more of them bring nothing new: twice the messages or trips
+// that the plan can have under way, and one.
+int enough_trips(const Plan& plan);
+
+// Every size of 0 .. max_trips chunks a block, in every placement.
+std::vector<Scenario> scenarios(const PlanShape& shape, int max_trips);
+// Those of `trips` chunks a block alone.
+std::vector<Scenario> scenarios_of(const PlanShape& shape, int trips);
+
+}  // namespace weft::verifier

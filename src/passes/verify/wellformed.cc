@@ -1,0 +1,137 @@
+#include "passes/verify/wellformed.h"
+
+#include <algorithm>
+#include <string>
+
+#include "passes/verify/scenario.h"
+#include "plan/check.h"
+
+namespace weft::verifier {
+namespace {
+
+std::string number(int value) { return std::to_string(value); }
+
+bool fits(const Index& index) { return index.modulus >= 1; }
+
+bool fits(const Operand& operand) { return fits(operand.rank) && fits(operand.range.block); }
+
+// All indexes can be evaluated.
+bool evaluates(const Step& step) {
+  return fits(step.extent.block) &&
+         std::ranges::all_of(step.peers, [](const Index& i) { return fits(i); }) &&
+         std::ranges::all_of(step.dst, [](const Operand& o) { return fits(o); }) &&
+         std::ranges::all_of(step.src, [](const Operand& o) { return fits(o); });
+}
+
+// The step as it is in one round.
+Step at_round(Step step, int round) {
+  auto fix = [round](Index& index) { index = Index(index.at(round)); };
+  fix(step.extent.block);
+  for (Index& peer : step.peers) fix(peer);
+  for (auto* operands : {&step.dst, &step.src})
+    for (Operand& operand : *operands) {
+      fix(operand.rank);
+      fix(operand.range.block);
+    }
+  return step;
+}
+
+// The rules that a builder cannot break but a parsed plan can.
+std::string fault_of_shape(const Step& step) {
+  if (step.verb == Verb::kCopy && step.src.size() != 1) return "copies other than one source";
+  if (step.verb == Verb::kPut && (step.src.size() != 1 || step.dst.size() > 1))
+    return "puts other than one source to at most one place";
+  if (step.verb == Verb::kPut && !step.dst.empty() && step.peers.size() != 1)
+    return "writes to a buffer of one rank and signals several";
+  if ((step.verb == Verb::kWait || step.verb == Verb::kCredit) && step.peers.size() != 1)
+    return "names other than one source";
+  bool moves = step.verb == Verb::kCopy || step.verb == Verb::kReduce || step.verb == Verb::kPut;
+  if (!moves && (!step.dst.empty() || !step.src.empty())) return "has operands, but moves nothing";
+  return {};
+}
+
+std::string fault_of_buffers(const Step& step, const PlanShape& shape) {
+  for (const auto* operands : {&step.dst, &step.src})
+    for (const Operand& operand : *operands) {
+      int owner = operand.rank.base;
+      bool there = operand.buffer == Buffer::kSlot ||
+                   (operand.buffer == Buffer::kInput ? has_input : has_output)(shape, owner);
+      if (!there)
+        return "names the " + std::string(name_of(operand.buffer)) + " of rank " +
+               number(owner) + ", which has none in a " +
+               std::string(name_of(shape.collective)) + " with root " + number(root_of(shape));
+    }
+  return {};
+}
+
+// A put's payload may be the very bytes of its source, so nothing converts them.
+std::string fault_of_width(const Step& step, const PlanShape& shape) {
+  if (step.verb == Verb::kPut && step.dst.empty() && shape.channels[step.channel].wide)
+    return "puts onto a wide channel: copy into the slot, which converts, and signal";
+  return {};
+}
+
+std::string fault_in_round(const Step& step, const StepPlace& place) {
+  if (auto fault = fault_of(step, place); !fault.empty()) return fault;
+  if (auto fault = fault_of_buffers(step, place.shape); !fault.empty()) return fault;
+  return fault_of_width(step, place.shape);
+}
+
+std::string fault_of_plan(const Plan& plan) {
+  const PlanShape& shape = plan.shape;
+  if (shape.ranks < 1) return "the plan has no rank";
+  if (plan.programs.size() != static_cast<std::size_t>(shape.ranks))
+    return "the plan has " + std::to_string(plan.programs.size()) + " programs for " +
+           number(shape.ranks) + " ranks";
+  if (shape.channels.size() > static_cast<std::size_t>(kMaxChannels))
+    return "the plan has more than " + number(kMaxChannels) + " channels";
+  for (const Channel& channel : shape.channels)
+    if (channel.slots < 1) return "a channel has no slot";
+  Blocks fixed = fixed_blocks(shape.collective, shape.ranks);
+  if (fixed.input >= 0 ? fixed.input != shape.input_blocks || fixed.output != shape.output_blocks
+                       : shape.input_blocks < 1 || shape.output_blocks < 1)
+    return "the plan's blocks are not those of its collective";
+  if (shape.collective == Collective::kSendRecv && shape.ranks != 2)
+    return "a send and receive has two ranks";
+  if (int root = root_of(shape); root < 0 || root >= shape.ranks)
+    return "root " + number(root) + " is not a rank";
+  return {};
+}
+
+// The first step of a rank that breaks a rule. Returns what, and where in `place`.
+std::string fault_of_program(const Plan& plan, Place& place) {
+  const Program& program = plan.programs[static_cast<std::size_t>(place.rank)];
+  for (const Section& section : program) {
+    if (section.rounds < 1) return "a section has no round";
+    for (place.step = 0; const Step& step : section.steps) {
+      if (!evaluates(step)) return "an index has a modulus below 1";
+      if (auto fault = fault_of_shape(step); !fault.empty()) return fault;
+      for (place.round = 0; place.round < section.rounds; ++place.round) {
+        StepPlace where{place.rank, plan.shape, section.chunked};
+        auto fault = fault_in_round(at_round(step, place.round), where);
+        if (!fault.empty()) return fault;
+      }
+      place.round = 0;
+      ++place.step;
+    }
+    ++place.section;
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_form(const Plan& plan, Findings& findings) {
+  if (auto fault = fault_of_plan(plan); !fault.empty()) {
+    findings.add(Fault::kMalformed, plan, {}, fault);
+    return;
+  }
+  for (int rank = 0; rank < plan.shape.ranks; ++rank) {
+    Place place;
+    place.rank = rank;
+    auto fault = fault_of_program(plan, place);
+    if (!fault.empty()) findings.add(Fault::kMalformed, plan, place, fault);
+  }
+}
+
+}  // namespace weft::verifier

@@ -1,0 +1,12 @@
+// What can be said of a plan without executing it: operands and peers within range.
+#pragma once
+
+#include "passes/verify/report.h"
+
+namespace weft::verifier {
+
+// Adds a kMalformed finding for every rank's first broken rule. Only a plan without any
+// may be executed.
+void check_form(const Plan& plan, Findings& findings);
+
+}  // namespace weft::verifier

@@ -1,0 +1,124 @@
+#include "select/select.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "weft/builder.h"
+#include "weft/error.h"
+
+namespace weft {
+
+namespace {
+
+// Below this a second crossing costs more than reducing everything everywhere.
+constexpr std::size_t kOneShotBytes = 32 << 10;
+// Above this many ranks one message to each costs more than passing it on.
+constexpr int kDirectRanks = 16;
+// Long enough that signalling vanishes, short enough that a few stay in the cache.
+constexpr std::size_t kLargestChunk = 128 << 10;
+constexpr std::size_t kSmallestChunk = 16 << 10;
+
+std::string_view default_for(const Call& call, int ranks) {
+  bool few = ranks <= kDirectRanks;
+  std::size_t bytes = call.count * size_of(call.dtype);
+  switch (call.collective) {
+    case Collective::kAllreduce:
+      if (ranks == 1 || (few && bytes <= kOneShotBytes)) return "allreduce/one_shot";
+      return few ? "allreduce/two_shot" : "allreduce/ring";
+    case Collective::kBroadcast: return few ? "broadcast/one_shot" : "broadcast/knomial";
+    case Collective::kReduce: return few ? "reduce/direct" : "reduce/binomial";
+    case Collective::kAllgather: return few ? "allgather/direct" : "allgather/ring";
+    case Collective::kReduceScatter: return few ? "reduce_scatter/direct" : "reduce_scatter/ring";
+    case Collective::kAlltoall: return few ? "alltoall/direct" : "alltoall/pairwise";
+    case Collective::kGather: return "gather/direct";
+    case Collective::kScatter: return "scatter/direct";
+    case Collective::kBarrier: return "barrier/dissemination";
+    case Collective::kSendRecv: return "sendrecv/stream";
+  }
+  throw InternalError("unknown collective");
+}
+
+// The part of WEFT_ALGORITHM that speaks of this collective; empty: none does.
+std::string override_for(Collective collective, const std::string& setting) {
+  std::string own(name_of(collective));
+  std::size_t begin = 0;
+  while (begin < setting.size()) {
+    std::size_t end = std::min(setting.find(',', begin), setting.size());
+    std::string entry = setting.substr(begin, end - begin);
+    std::size_t equals = entry.find('=');
+    if (equals == std::string::npos) {
+      // A bare name is meant for the collectives that have an algorithm of that name.
+      std::string full = entry.find('/') == std::string::npos ? own + "/" + entry : entry;
+      auto names = algorithm_names();
+      if (full.starts_with(own + "/") && std::find(names.begin(), names.end(), full) != names.end())
+        return full;
+    } else if (entry.substr(0, equals) == own) {
+      return entry.substr(equals + 1);
+    }
+    begin = end + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+Settings Settings::from_environment() {
+  Settings settings;
+  if (const char* value = std::getenv("WEFT_ALGORITHM")) settings.algorithm = value;
+  if (const char* value = std::getenv("WEFT_CHUNK")) {
+    char* end = nullptr;
+    settings.chunk = std::strtoull(value, &end, 10);
+    if (end == value || *end)
+      throw InvalidArgument("WEFT_CHUNK is \"" + std::string(value) +
+                            "\": give a number of bytes, such as 131072");
+  }
+  return settings;
+}
+
+std::string Settings::to_text() const { return std::to_string(chunk) + ";" + algorithm; }
+
+Settings Settings::parse(const std::string& text) {
+  std::size_t mark = text.find(';');
+  if (mark == std::string::npos) throw InternalError("settings \"" + text + "\"");
+  return {text.substr(mark + 1), std::strtoull(text.c_str(), nullptr, 10)};
+}
+
+Choice choose(const Call& call, int ranks, const Settings& settings) {
+  std::string name(call.algorithm);
+  if (name.empty()) name = override_for(call.collective, settings.algorithm);
+  Choice choice;
+  bool rooted = call.collective == Collective::kBroadcast || call.collective == Collective::kReduce ||
+                call.collective == Collective::kGather || call.collective == Collective::kScatter;
+  if (rooted) choice.params["root"] = call.root;
+  if (name.empty()) {
+    choice.algorithm = default_for(call, ranks);
+    return choice;
+  }
+  std::string own(name_of(call.collective));
+  if (name.find('/') == std::string::npos) name = own + "/" + name;
+  Algorithm algorithm = find_algorithm(name);
+  if (algorithm.collective != call.collective)
+    throw InvalidArgument(name + " is not an algorithm for " + own);
+  std::string refusal = algorithm.refuses ? algorithm.refuses(ranks, choice.params) : "";
+  if (!refusal.empty())
+    throw Unsupported(name + " cannot serve " + std::to_string(ranks) + " ranks: " + refusal);
+  choice.algorithm = name;
+  return choice;
+}
+
+std::size_t chunk_elements(const PlanShape& shape, std::size_t block, std::size_t element,
+                           std::size_t accumulator, std::size_t arena, const Settings& settings) {
+  std::size_t slots = 0, widest = element;
+  for (const Channel& channel : shape.channels) {
+    slots += static_cast<std::size_t>(channel.slots);
+    if (channel.wide) widest = accumulator;
+  }
+  std::size_t bytes = settings.chunk ? settings.chunk : kLargestChunk;
+  if (slots) bytes = std::min(bytes, arena / slots / 64 * 64);
+  // A block of a few chunks overlaps its stages; smaller ones are not worth a signal.
+  std::size_t quarter = (block * widest / 4 + 63) / 64 * 64;
+  if (block && !settings.chunk) bytes = std::min(bytes, std::max(quarter, kSmallestChunk));
+  return std::max<std::size_t>(1, bytes / widest);
+}
+
+}  // namespace weft

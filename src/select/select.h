@@ -1,0 +1,39 @@
+// Which algorithm serves a call. Everything it looks at is equal on all ranks: the call's
+// arguments, the number of ranks and the settings merged when the communicator was made.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "weft/communicator.h"
+#include "weft/plan.h"
+
+namespace weft {
+
+// What the environment may change. Rank 0's is used on all ranks.
+struct Settings {
+  // WEFT_ALGORITHM: "ring" for every collective that has one, or "allreduce=ring,broadcast=chain".
+  std::string algorithm;
+  // WEFT_CHUNK: bytes of a chunk, at most; 0: chosen by size.
+  std::size_t chunk = 0;
+
+  static Settings from_environment();
+  std::string to_text() const;
+  static Settings parse(const std::string& text);
+};
+
+struct Choice {
+  std::string algorithm;
+  Params params;
+};
+
+// Throws InvalidArgument for an unknown override, Unsupported for one that refuses `ranks`.
+Choice choose(const Call& call, int ranks, const Settings& settings);
+
+// Elements of a chunk. `arena` bytes hold the slots of the whole plan; `block` is the size
+// of the largest block in elements, or 0 where ranks may differ on it.
+std::size_t chunk_elements(const PlanShape& shape, std::size_t block, std::size_t element,
+                           std::size_t accumulator, std::size_t arena, const Settings& settings);
+
+}  // namespace weft

@@ -1,0 +1,364 @@
+"""Ranks for tests: functions run in N fresh processes, and nothing of them is left behind.
+
+    from launch import run, Team
+
+    def body(job, count):                     # a function at the top of the test module
+        with job.communicator() as comm:      # or weft.init(...), init_process_group(...)
+            return comm.allreduce(np.ones(count)).sum()
+
+    def test_sum():
+        assert run(body, 3, 4) == [12.0] * 3  # values by rank; RankFailed with all tracebacks
+
+    with Team(2) as team:                     # processes that serve many calls, for tables
+        team.run(body, 4)
+        team.start(body, 4)                   # without waiting: faults are made in between
+        team.hear(1)                          # what rank 1 said with job.say(...)
+        team.kill(1, signal.SIGKILL)
+        outcomes = team.finish(timeout=10)    # one Outcome a rank, never raises for a rank
+
+The function is found by its module's file and its name; arguments and results are pickled. Each
+call gets a `Job`: rank, size, a rendezvous directory of its own, and the environment
+RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, WEFT_RENDEZVOUS. Processes are started anew
+(never forked), import only what the function's module imports, and die with the process that
+started them. At the deadline every rank prints the Python stacks of its threads and is killed.
+
+Leaving a Team asserts that all processes ended by themselves (unless the test killed them), that
+no descendant lives, that nothing new is in /dev/shm, and that TMPDIR, a private one, is empty.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import importlib.util
+import os
+import pickle
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+SHARED_MEMORY = Path("/dev/shm")
+MARK = "WEFT_TEST_TEAM"
+
+
+class RankFailed(AssertionError):
+    """Some rank raised, died or ran past the deadline; the text has every such rank's story."""
+
+
+class LeftBehind(AssertionError):
+    """A process, a file or a piece of shared memory outlived its team."""
+
+
+@dataclass
+class Job:
+    """What a rank's function is told. `directory` is fresh for each call and equal on all ranks."""
+
+    rank: int
+    size: int
+    directory: str
+    _pipe: Connection = field(repr=False)
+
+    def communicator(self, **options: Any):
+        """`weft.init` for this call: the world of all ranks of the team."""
+        import weft
+
+        return weft.init(self.rank, self.size, self.directory, **options)
+
+    def say(self, value: Any) -> None:
+        """Tells the test something while the function still runs; `Team.hear` receives it."""
+        self._pipe.send(("said", value))
+
+
+@dataclass
+class Outcome:
+    """How one rank's call ended: with a value, an exception, a dead process or not in time."""
+
+    value: Any = None
+    error: BaseException | None = None
+    traceback: str = ""
+    exit_code: int | None = None  # of a process that ended during the call; negative: by a signal
+    timed_out: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None and self.exit_code is None and not self.timed_out
+
+    def story(self) -> str:
+        if self.timed_out:
+            return "did not finish in time and was killed"
+        if self.exit_code is not None:
+            return f"its process ended with {self.exit_code}"
+        return self.traceback or f"returned {self.value!r}"
+
+
+class Team:
+    """N processes, one a rank. Not thread safe. Use it as a context manager."""
+
+    def __init__(self, ranks: int, env: dict[str, str] | None = None) -> None:
+        self.ranks = ranks
+        self._mark = uuid.uuid4().hex
+        self._shared_before = _shared_memory()
+        self._root = Path(tempfile.mkdtemp(prefix="weft-test-"))
+        self._calls = 0
+        self._killed: set[int] = set()
+        self._said: list[list[Any]] = [[] for _ in range(ranks)]
+        self._outcomes: list[Outcome | None] = [None] * ranks
+        (self._root / "tmp").mkdir()
+        self._pipes: list[Connection] = []
+        self._processes: list[subprocess.Popen] = []
+        for rank in range(ranks):
+            self._spawn(rank, env or {})
+
+    @property
+    def pids(self) -> list[int]:
+        return [process.pid for process in self._processes]
+
+    def run(self, target: Callable, *args: Any, timeout: float = 60.0) -> list[Any]:
+        """Calls `target(job, *args)` on every rank; the values by rank. Raises RankFailed."""
+        self.start(target, *args)
+        outcomes = self.finish(timeout)
+        if all(outcome.ok for outcome in outcomes):
+            return [outcome.value for outcome in outcomes]
+        stories = (f"rank {rank}: {o.story()}" for rank, o in enumerate(outcomes) if not o.ok)
+        raise RankFailed("\n".join(stories))
+
+    def start(self, target: Callable, *args: Any, only: list[int] | None = None) -> None:
+        """Starts `target` on every rank, or on the ranks in `only`, and returns at once."""
+        self._calls += 1
+        directory = self._root / f"call{self._calls}"
+        directory.mkdir(mode=0o700)
+        place = (target.__module__, sys.modules[target.__module__].__file__, target.__qualname__)
+        message = pickle.dumps((place, str(directory), args))
+        self._outcomes = [None] * self.ranks
+        for rank in range(self.ranks) if only is None else only:
+            self._pipes[rank].send_bytes(message)
+        for rank in set(range(self.ranks)) - set(range(self.ranks) if only is None else only):
+            self._outcomes[rank] = Outcome()
+
+    def hear(self, rank: int, timeout: float = 30.0) -> Any:
+        """The next thing that `rank` said. Fails if the rank ends first."""
+        deadline = time.monotonic() + timeout
+        while not self._said[rank]:
+            if self._outcomes[rank] is not None:
+                raise RankFailed(f"rank {rank} said nothing: {self._outcomes[rank].story()}")
+            if not self._receive([rank], deadline):
+                raise RankFailed(f"rank {rank} said nothing within {timeout} s")
+        return self._said[rank].pop(0)
+
+    def kill(self, rank: int, number: int = signal.SIGKILL) -> None:
+        """Sends a signal to one rank; it is then not held against the team how the rank ends."""
+        self._killed.add(rank)
+        os.kill(self._processes[rank].pid, number)
+
+    def finish(self, timeout: float = 60.0, ranks: list[int] | None = None) -> list[Outcome]:
+        """The outcomes of `ranks` (all) in order. Who is late is killed."""
+        ranks = list(range(self.ranks)) if ranks is None else ranks
+        deadline = time.monotonic() + timeout
+        while missing := [rank for rank in ranks if self._outcomes[rank] is None]:
+            if not self._receive(missing, deadline):
+                for rank in missing:
+                    self._outcomes[rank] = Outcome(timed_out=True)
+                self._end(missing, signal.SIGABRT)  # faulthandler prints the stacks
+        return [self._outcomes[rank] for rank in ranks]
+
+    def close(self, timeout: float = 20.0) -> None:
+        """Ends the processes and asserts that nothing is left. Raises LeftBehind."""
+        for pipe in self._pipes:
+            pipe.close()
+        complaints = []
+        deadline = time.monotonic() + timeout
+        for rank, process in enumerate(self._processes):
+            if rank in self._killed:
+                self._end([rank], signal.SIGKILL)
+                continue
+            try:
+                code = process.wait(max(0.1, deadline - time.monotonic()))
+                if code != 0:
+                    complaints.append(f"rank {rank} ended with {code}")
+            except subprocess.TimeoutExpired:
+                complaints.append(f"rank {rank} did not leave within {timeout} s")
+                self._end([rank], signal.SIGABRT)
+        complaints += self._left_behind()
+        shutil.rmtree(self._root, ignore_errors=True)
+        if complaints:
+            raise LeftBehind("; ".join(complaints))
+
+    def __enter__(self) -> Team:
+        return self
+
+    def __exit__(self, kind, error, trace) -> None:
+        if kind is None:
+            self.close()
+            return
+        # The test's own failure is the news; ranks may hang because of it.
+        self._end(list(range(self.ranks)), signal.SIGKILL)
+        self._left_behind()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _spawn(self, rank: int, env: dict[str, str]) -> None:
+        ours, theirs = Pipe()
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; "
+            f"import launch; launch._serve({theirs.fileno()}, {rank}, {self.ranks})"
+        )
+        environment = {**os.environ, "TMPDIR": str(self._root / "tmp"), MARK: self._mark, **env}
+        paths = [str(Path(__file__).parent), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        self._processes.append(
+            subprocess.Popen(
+                [sys.executable, "-c", code],
+                env=environment,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+            )
+        )
+        theirs.close()
+        self._pipes.append(ours)
+
+    def _receive(self, ranks: list[int], deadline: float) -> bool:
+        """Takes what `ranks` have sent; False if nothing came before the deadline."""
+        pipes = {self._pipes[rank]: rank for rank in ranks}
+        ready = wait(list(pipes), max(0.0, deadline - time.monotonic()))
+        for pipe in ready:
+            rank = pipes[pipe]
+            try:
+                kind, content = pipe.recv()
+            except (EOFError, ConnectionError):
+                code = self._processes[rank].wait(10)
+                self._killed.add(rank)
+                self._outcomes[rank] = Outcome(exit_code=code)
+                continue
+            if kind == "said":
+                self._said[rank].append(content)
+            else:
+                self._outcomes[rank] = Outcome(**content)
+        return bool(ready)
+
+    def _end(self, ranks: list[int], number: int) -> None:
+        for attempt in (number, signal.SIGKILL):
+            for rank in ranks:
+                self._killed.add(rank)
+                if self._processes[rank].poll() is None:
+                    os.killpg(self._processes[rank].pid, signal.SIGCONT)
+                    os.killpg(self._processes[rank].pid, attempt)
+            try:
+                for rank in ranks:
+                    self._processes[rank].wait(5)
+                return
+            except subprocess.TimeoutExpired:
+                continue
+
+    def _left_behind(self) -> list[str]:
+        complaints = []
+        for pid in _marked(self._mark):
+            complaints.append(f"process {pid} still lives: {_command(pid)}")
+            os.kill(pid, signal.SIGKILL)
+        for name in _shared_memory() - self._shared_before:
+            if not _mapped_by_anyone(SHARED_MEMORY / name):
+                complaints.append(f"/dev/shm/{name} is left")
+        for path in (self._root / "tmp").iterdir():
+            complaints.append(f"{path.name} is left in TMPDIR")
+        return complaints
+
+
+def run(target: Callable, ranks: int, *args: Any, timeout: float = 60.0, **options: Any) -> list:
+    """One call of `target(job, *args)` on `ranks` fresh processes: the values by rank."""
+    with Team(ranks, **options) as team:
+        return team.run(target, *args, timeout=timeout)
+
+
+def outcomes(target: Callable, ranks: int, *args: Any, timeout: float = 60.0) -> list[Outcome]:
+    """As `run`, for tests of failures: how each rank's call ended."""
+    with Team(ranks) as team:
+        team.start(target, *args)
+        return team.finish(timeout)
+
+
+def _serve(descriptor: int, rank: int, size: int) -> None:
+    """The life of one rank's process: calls until the pipe closes."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.enable()
+    os.set_inheritable(descriptor, False)
+    pipe = Connection(descriptor)
+    ranks = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size}
+    os.environ.update({name: str(value) for name, value in ranks.items()})
+    while True:
+        try:
+            message = pipe.recv_bytes()
+        except (EOFError, ConnectionError):
+            return
+        pipe.send(("done", _call(message, pipe, rank, size)))
+
+
+def _call(message: bytes, pipe: Connection, rank: int, size: int) -> dict[str, Any]:
+    try:
+        place, directory, args = pickle.loads(message)
+        os.environ["WEFT_RENDEZVOUS"] = directory
+        value = _find(*place)(Job(rank, size, directory, pipe), *args)
+        pickle.dumps(value)
+        return {"value": value}
+    except BaseException as error:  # a rank reports whatever ended its call, SystemExit too
+        text = traceback.format_exc()
+        # A bare copy: the traceback would keep the function's communicators alive.
+        error = error.with_traceback(None)
+        error.__context__ = error.__cause__ = None
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            error = RuntimeError(f"{type(error).__name__}: {error}")
+        return {"error": error, "traceback": text}
+
+
+def _find(module: str, file: str, name: str) -> Callable:
+    if module not in sys.modules:
+        spec = importlib.util.spec_from_file_location(module, file)
+        sys.modules[module] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[module])
+    found = sys.modules[module]
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _shared_memory() -> set[str]:
+    return set(os.listdir(SHARED_MEMORY)) if SHARED_MEMORY.is_dir() else set()
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:  # ended meanwhile, or another user's
+        return b""
+
+
+def _marked(mark: str) -> list[int]:
+    """Living processes that inherited the team's environment."""
+    return [pid for pid in _processes() if f"{MARK}={mark}".encode() in _read(pid, "environ")]
+
+
+def _command(pid: int) -> str:
+    return _read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace")
+
+
+def _mapped_by_anyone(path: Path) -> bool:
+    """Another program's shared memory is its own affair; a leftover has no user."""
+    return any(str(path).encode() in _read(pid, "maps") for pid in _processes())

@@ -1,0 +1,98 @@
+"""The launcher's own promises: values, failures, deadlines, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from launch import LeftBehind, RankFailed, Team, outcomes, run
+
+
+def multiply(job, factor):
+    assert os.environ["RANK"] == str(job.rank) and os.environ["WORLD_SIZE"] == str(job.size)
+    return job.rank * factor
+
+
+def raise_on_one(job):
+    if job.rank == 1:
+        raise ValueError("on purpose")
+    return "fine"
+
+
+def hang(job):
+    job.say("here")
+    signal.pause()
+
+
+def leave_child(job):
+    subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+
+
+def leave_file(job):
+    tempfile.mkstemp(prefix="left")
+
+
+def leave_shared_memory(job):
+    Path("/dev/shm", f"weft-launch-{os.getpid()}").write_bytes(b"x")
+
+
+def leave_hanging_thread(job):
+    import threading
+
+    threading.Thread(target=threading.Event().wait).start()
+
+
+def test_values_by_rank():
+    assert run(multiply, 3, 10) == [0, 10, 20]
+
+
+def test_team_serves_many_calls():
+    with Team(2) as team:
+        assert [team.run(multiply, factor) for factor in (1, 2)] == [[0, 1], [0, 2]]
+
+
+def test_failure_names_the_rank():
+    with pytest.raises(RankFailed, match="rank 1: (?s:.*)ValueError: on purpose"):
+        run(raise_on_one, 2)
+    first, second = outcomes(raise_on_one, 2)
+    assert first.value == "fine" and isinstance(second.error, ValueError)
+
+
+def test_killed_rank_is_an_outcome():
+    with Team(2) as team:
+        team.start(hang)
+        assert [team.hear(rank) for rank in (0, 1)] == ["here", "here"]
+        team.kill(0)
+        team.kill(1, signal.SIGTERM)
+        assert [o.exit_code for o in team.finish(10)] == [-signal.SIGKILL, -signal.SIGTERM]
+
+
+def test_deadline_prints_stacks_and_kills(capfd):
+    with Team(1) as team:
+        team.start(hang)
+        team.hear(0)
+        assert team.finish(timeout=0.01)[0].timed_out
+    assert "in hang" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        (leave_child, "still lives"),
+        (leave_file, "left in TMPDIR"),
+        (leave_shared_memory, "/dev/shm/weft-launch"),
+        (leave_hanging_thread, "did not leave"),
+    ],
+)
+def test_leftovers_are_found(body, complaint):
+    team = Team(1)
+    team.run(body)
+    pid = team.pids[0]
+    with pytest.raises(LeftBehind, match=complaint):
+        team.close(timeout=1)
+    Path("/dev/shm", f"weft-launch-{pid}").unlink(missing_ok=True)

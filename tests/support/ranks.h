@@ -1,0 +1,46 @@
+// Ranks as threads of one process: how tests run eight of them, and how the thread
+// sanitizer sees races between them.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "weft/communicator.h"
+
+namespace weft::testing {
+
+// Runs `body` once for each of `size` ranks, each with a communicator over a fabric of its
+// own, and waits for all. Returns what each threw (null: nothing).
+inline std::vector<std::exception_ptr> try_ranks(
+    int size, const std::function<void(Communicator&)>& body,
+    std::chrono::milliseconds timeout = std::chrono::seconds(60)) {
+  auto store = memory_store();
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        CommunicatorOptions options;
+        options.timeout = timeout;
+        options.fabric = make_shm_fabric();
+        body(*Communicator::create(store, rank, size, options));
+      } catch (...) {
+        errors[static_cast<std::size_t>(rank)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+// The same; rethrows the first error.
+inline void run_ranks(int size, const std::function<void(Communicator&)>& body) {
+  for (const std::exception_ptr& error : try_ranks(size, body))
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace weft::testing
