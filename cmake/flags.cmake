@@ -10,6 +10,9 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Functions of a shared library may be inlined into each other.
   list(APPEND weft_flags -fno-semantic-interposition)
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    list(APPEND weft_flags -Wno-restrict)  # false alarms on std::string (GCC bug 105651)
+  endif()
 endif()
 
 if(WEFT_SANITIZE)

@@ -1,4 +1,4 @@
-"""What all Python tests share: `launch` is importable, and teams of ranks that serve whole tables."""
+"""What all Python tests share: `launch` is importable, and teams of ranks serve whole tables."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def team():
     teams: dict[int, Team] = {}
 
     def of(ranks: int) -> Team:
+        if ranks in teams and teams[ranks].broken:
+            teams.pop(ranks).close()
         if ranks not in teams:
             teams[ranks] = Team(ranks)
         return teams[ranks]

@@ -125,6 +125,11 @@ class Team:
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes]
 
+    @property
+    def broken(self) -> bool:
+        """Whether some rank is gone: killed by the test, dead, or too late."""
+        return bool(self._killed)
+
     def run(self, target: Callable, *args: Any, timeout: float = 60.0) -> list[Any]:
         """Calls `target(job, *args)` on every rank; the values by rank. Raises RankFailed."""
         self.start(target, *args)

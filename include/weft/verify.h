@@ -37,7 +37,7 @@ struct VerifyReport {
 };
 
 struct VerifyOptions {
-  int max_trips = -1;  // chunks a block; -1: 2 * (most slots of a channel) + 1
+  int max_trips = -1;  // chunks a block; -1: twice the trips that can be under way, and one
 };
 
 // Executes `plan` for every trip count 0 .. max_trips with an odd tail, in place and

@@ -49,7 +49,7 @@ constexpr Known kKnown[] = {
     {kFloat8E5M2, 8, DType::kF8E5M2},
 };
 
-std::string python_type(nb::handle object) { return nb::type_name(object.type()).c_str(); }
+std::string python_type(nb::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
 DType known(dtype type, const std::string& who) {
   for (const Known& k : kKnown)
@@ -85,9 +85,9 @@ std::optional<std::pair<nb::object, DType>> extension_type(nb::handle object) {
 
 template <typename Handle>
 bool contiguous(const Handle& handle) {
+  if (handle.size() == 0) return true;
   std::int64_t expected = 1;
   for (std::size_t i = handle.ndim(); i-- > 0;) {
-    if (handle.shape(i) == 0) return true;
     if (handle.shape(i) != 1 && handle.stride(i) != expected) return false;
     expected *= static_cast<std::int64_t>(handle.shape(i));
   }

@@ -32,18 +32,18 @@ void fill(const Array& array, const Array& tile, std::size_t shift) {
 // One collective on buffers of its own, to be timed again and again. One thread.
 class Loop {
  public:
+  // Arrays of elements as wide as `dtype`'s, whatever they are called in NumPy.
   Loop(nb::handle comm, const std::string& collective, nb::object input, nb::object output,
-       std::size_t count, const std::string& op, int root, const std::string& algorithm)
+       std::size_t count, const std::string& dtype, const std::string& algorithm)
       : comm_(communicator_of(comm)), sends_(collective == "sendrecv") {
     CallArguments arguments;
-    arguments.collective = sends_ ? "broadcast" : collective;  // the same element counts
+    arguments.collective = sends_ ? "allreduce" : collective;  // the same element counts
     arguments.input = std::move(input);
     arguments.output = std::move(output);
     arguments.count = count;
-    arguments.op = op;
-    arguments.root = root;
     arguments.algorithm = algorithm;
     bound_ = bind_call(arguments, comm_->rank(), comm_->size());
+    if (collective != "barrier") call_dtype(weft::parse_dtype(dtype));
     bound_.attach();
   }
 
@@ -52,8 +52,9 @@ class Loop {
   // is outside of the measured time.
   double sample(nb::handle tile, int batch) {
     Array values = Array::input(tile, "bench: tile");
-    if (values.dtype() != bound_.call.dtype || values.count() == 0 || batch < 1)
-      throw weft::InvalidArgument("bench: tile needs the call's dtype and one element, batch 1");
+    check_width(values.dtype(), "tile");
+    if (values.count() == 0 || batch < 1)
+      throw weft::InvalidArgument("bench: tile needs an element, and batch is at least 1");
     nb::gil_scoped_release release;
     fill(bound_.input, values, 0);
     comm_->barrier();
@@ -66,7 +67,25 @@ class Loop {
     return Seconds(std::chrono::steady_clock::now() - start).count() / batch;
   }
 
+  // One operation, neither rewritten nor timed.
+  void once() {
+    nb::gil_scoped_release release;
+    operate();
+  }
+
  private:
+  void call_dtype(weft::DType dtype) {
+    check_width(dtype, "dtype");
+    bound_.call.dtype = dtype;
+  }
+
+  void check_width(weft::DType dtype, const char* what) const {
+    const bool barrier = bound_.call.collective == weft::Collective::kBarrier;
+    if (!barrier && weft::size_of(dtype) != weft::size_of(bound_.call.dtype))
+      throw weft::InvalidArgument("bench: " + std::string(what) +
+                                  " has elements of another width than the buffers");
+  }
+
   void operate() {
     const weft::Call& call = bound_.call;
     if (!sends_) return comm_->run(call);
@@ -87,9 +106,9 @@ class Loop {
 void bind_bench(nb::module_& m) {
   nb::class_<Loop>(m, "Loop")
       .def(nb::init<nb::handle, const std::string&, nb::object, nb::object, std::size_t,
-                    const std::string&, int, const std::string&>(),
+                    const std::string&, const std::string&>(),
            nb::arg("comm"), nb::arg("collective"), nb::arg("input").none(),
-           nb::arg("output").none(), nb::arg("count"), nb::arg("op"), nb::arg("root"),
-           nb::arg("algorithm"))
-      .def("sample", &Loop::sample, nb::arg("tile"), nb::arg("batch"));
+           nb::arg("output").none(), nb::arg("count"), nb::arg("dtype"), nb::arg("algorithm"))
+      .def("sample", &Loop::sample, nb::arg("tile"), nb::arg("batch"))
+      .def("once", &Loop::once);
 }

@@ -136,9 +136,22 @@ class PyCommunicator {
     without_gil([&](auto& comm) { comm.abort(why); });
   }
 
-  std::string algorithm_for(const CallArguments& arguments) {
-    BoundCall bound = bind_call(arguments, rank_, size_);
-    return open()->algorithm_for(bound.attach());
+  std::string algorithm_for(const std::string& collective, std::size_t count,
+                            const std::string& dtype, const std::string& op, int root,
+                            const std::string& algorithm) const {
+    weft::Call call{weft::parse_collective(collective)};
+    call.count = count;
+    call.dtype = weft::parse_dtype(dtype);
+    call.op = weft::parse_reduce_op(op);
+    call.root = root;
+    call.algorithm = algorithm;
+    // The call is checked as if it were made. Memory that is never touched costs nothing.
+    const std::size_t most = count * static_cast<std::size_t>(size_) * weft::size_of(call.dtype);
+    auto input = std::make_unique_for_overwrite<std::byte[]>(most);
+    auto output = std::make_unique_for_overwrite<std::byte[]>(most);
+    call.input = input.get();
+    call.output = output.get();
+    return open()->algorithm_for(call);
   }
 
   void close() {
@@ -213,10 +226,11 @@ void bind_communicator(nb::module_& m) {
       .def_prop_ro("closed", &PyCommunicator::closed)
       .def("isend", &PyCommunicator::isend, nb::arg("x"), nb::arg("destination"), nb::arg("tag"))
       .def("irecv", &PyCommunicator::irecv, nb::arg("out"), nb::arg("source"), nb::arg("tag"))
+      .def("algorithm_for", &PyCommunicator::algorithm_for, nb::arg("collective"), nb::arg("count"),
+           nb::arg("dtype"), nb::arg("op") = "sum", nb::arg("root") = 0, nb::arg("algorithm") = "")
       .def("split", &PyCommunicator::split, nb::arg("color"), nb::arg("key"))
       .def("abort", &PyCommunicator::abort, nb::arg("why"))
       .def("close", &PyCommunicator::close);
   def_call<&PyCommunicator::run>(type, "run");
   def_call<&PyCommunicator::submit>(type, "submit");
-  def_call<&PyCommunicator::algorithm_for>(type, "algorithm_for");
 }

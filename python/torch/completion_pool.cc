@@ -42,12 +42,12 @@ void CompletionPool::prepare() {
   if (threads_ == 0) spawn();
 }
 
-void CompletionPool::post(Task task) {
+void CompletionPool::post(Task task) noexcept {
   {
     std::lock_guard lock(mutex_);
     tasks_.push_back(task);
     // Only what finishes after its backend has left finds no thread.
-    if (threads_ == busy_) spawn();
+    if (threads_ == busy_) spawn_if_possible();
   }
   posted_.notify_one();
 }
@@ -55,6 +55,15 @@ void CompletionPool::post(Task task) {
 void CompletionPool::spawn() {
   std::thread([this] { serve(); }).detach();
   ++threads_;
+}
+
+void CompletionPool::spawn_if_possible() noexcept {
+  try {
+    spawn();
+  } catch (const std::system_error& error) {
+    LOG(WARNING) << "weft: no further thread for callbacks of futures (" << error.what()
+                 << "): they wait for a thread that is there";
+  }
 }
 
 void CompletionPool::serve() {
@@ -66,14 +75,7 @@ void CompletionPool::serve() {
     const Task task = tasks_.front();
     tasks_.pop_front();
     ++busy_;
-    if (threads_ == busy_) {
-      try {
-        spawn();
-      } catch (const std::system_error& error) {
-        LOG(WARNING) << "weft: no further thread for callbacks of futures (" << error.what()
-                     << "): they run one after the other";
-      }
-    }
+    if (threads_ == busy_) spawn_if_possible();
     lock.unlock();
     try {
       task.run(task.subject);

@@ -29,16 +29,19 @@ class CompletionPool {
   void enter();
   void leave();
 
-  // Makes sure that a thread is there: posting must not create threads.
+  // Makes sure that a thread is there, since whoever posts may not be the one to make it.
+  // Throws std::system_error if there can be none.
   void prepare();
   // Runs the task on a thread of the pool, soon.
-  void post(Task task);
+  void post(Task task) noexcept;
 
  private:
   // More idle threads than these end.
   static constexpr int kIdle = 2;
 
-  void spawn();  // under mutex_
+  // Under mutex_.
+  void spawn();
+  void spawn_if_possible() noexcept;
   void serve();
 
   std::mutex mutex_;

@@ -79,11 +79,8 @@ Element moved(at::ScalarType type) {
 Reduction reduced(const Site& site, at::ScalarType type, const c10d::ReduceOp& op) {
   const ReduceOp weft_op = operator_of(site, op);
   const auto dtype = known(type);
-  if (!dtype || !reducible(*dtype, weft_op)) {
-    const bool scales = weft_op == ReduceOp::kAvg || weft_op == ReduceOp::kPremulSum;
-    refuse(site, name_of(weft_op), " is not defined on ", type,
-           scales && at::isIntegralType(type, true) ? "; sum and divide, or convert first" : "");
-  }
+  if (!dtype)
+    refuse(site, name_of(weft_op), " is not defined on ", type, "; such tensors are only moved");
   return {*dtype, weft_op, weft_op == ReduceOp::kPremulSum ? factor_of(site, op) : 1.0};
 }
 

@@ -32,7 +32,7 @@ struct Reduction {
   double scale;  // of PREMUL_SUM
 };
 
-// For collectives that reduce. Refuses what is not defined: an average of integers, say.
+// For collectives that reduce. Whether the reduction is defined on the type, Weft knows.
 Reduction reduced(const Site& site, at::ScalarType type, const c10d::ReduceOp& op);
 
 // Tensors of one argument; its name is for messages.

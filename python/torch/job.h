@@ -29,6 +29,7 @@ class Job {
 
   void add(const Call& call) { calls_.push_back(call); }
   const c10::SmallVectorImpl<Call>& calls() const { return calls_; }
+  c10::SmallVectorImpl<Call>& calls() { return calls_; }
 
   // Counts that outlive the call. Elements are counted in `units`.
   std::span<const std::size_t> keep_counts(std::vector<std::size_t> counts);

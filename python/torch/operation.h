@@ -21,11 +21,11 @@ struct Site {
   const Operation& operation;
 };
 
-// Throws ValueError: "rank 1: all_reduce: " and what the rest says.
+// Throws ValueError: "rank 1, all_reduce: " and what the rest says.
 template <typename... Parts>
 [[noreturn]] void refuse(const Site& site, const Parts&... parts) {
   std::ostringstream text;
-  text << "rank " << site.rank << ": " << site.operation.name() << ": ";
+  text << "rank " << site.rank << ", " << site.operation.name() << ": ";
   (text << ... << parts);
   C10_THROW_ERROR(ValueError, text.str());
 }
@@ -45,6 +45,8 @@ inline constexpr Operation kScatter{c10d::OpType::SCATTER, "weft:scatter"};
 inline constexpr Operation kReduceScatter{c10d::OpType::REDUCE_SCATTER, "weft:reduce_scatter"};
 inline constexpr Operation kReduceScatterBase{c10d::OpType::_REDUCE_SCATTER_BASE,
                                               "weft:reduce_scatter_tensor"};
+inline constexpr Operation kReduceScatterCoalesced{c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED,
+                                                   "weft:reduce_scatter_tensor_coalesced"};
 inline constexpr Operation kAllToAll{c10d::OpType::ALLTOALL, "weft:all_to_all"};
 inline constexpr Operation kAllToAllBase{c10d::OpType::ALLTOALL_BASE, "weft:all_to_all_single"};
 inline constexpr Operation kBarrier{c10d::OpType::BARRIER, "weft:barrier"};

@@ -5,7 +5,8 @@
     with weft.init() as comm:            # under torchrun, or with WEFT_RENDEZVOUS
         total = comm.allreduce(np.ones(4))
 
-`weft.Communicator` documents the calls, `weft.errors` what they raise. With PyTorch,
+`weft.Communicator` documents the calls, `weft.errors` what they raise, `weft.plan` how to write and
+prove an algorithm of one's own. With PyTorch,
 `torch.distributed.init_process_group("weft")` needs no import.
 """
 
@@ -23,6 +24,7 @@ from weft.errors import (
     Unsupported,
     WeftError,
 )
+from weft.plan import algorithm
 from weft.request import Request
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "Unsupported",
     "WeftError",
     "__version__",
+    "algorithm",
     "empty",
     "init",
 ]

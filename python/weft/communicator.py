@@ -290,18 +290,20 @@ class Communicator:
         self._core.close()
         self._host = None
 
-    def algorithm_for(self, collective: str, x: Any, **options: Any) -> str:
-        """The algorithm that a call of as many elements as `x` a rank would use: "allreduce/ring".
+    def algorithm_for(
+        self,
+        collective: str,
+        count: int,
+        dtype: str = "float32",
+        op: str = "sum",
+        root: int = 0,
+        algorithm: str | None = None,
+    ) -> str:
+        """The algorithm that a call would use, as "allreduce/ring".
 
-        options: op, root, algorithm.
+        count: elements of one rank's block (of the whole, where the message has no blocks).
         """
-        sizes = {"allgather": (1, self.size), "gather": (1, self.size), "scatter": (self.size, 1),
-                 "reduce_scatter": (self.size, 1),
-                 "alltoall": (self.size, self.size)}  # fmt: skip
-        before, after = sizes.get(collective, (1, 1))
-        x = self._array(x, "x")
-        arrays = (like(x, (times * elements(x),)) for times in (before, after))
-        return self._core.algorithm_for(collective, *arrays, count=elements(x), **options)
+        return self._core.algorithm_for(collective, count, dtype, op, root, algorithm or "")
 
     def __enter__(self) -> Communicator:
         return self
@@ -365,6 +367,8 @@ def init(
 ) -> Communicator:
     """Joins the other ranks: collective over all `size` of them.
 
+    When it returns all have come together, and nobody needs the rendezvous any more.
+
     What is not given comes from the environment: RANK, WORLD_SIZE, and WEFT_RENDEZVOUS (a
     directory) or torchrun's MASTER_ADDR and MASTER_PORT (through torch's store).
 
@@ -384,6 +388,5 @@ def init(
     rank, size = place(rank, size)
     store, host = find(rendezvous, rank, size, timeout)
     comm = Communicator(_core.Communicator.create(store, rank, size, timeout), host)
-    if host is not None:
-        comm.barrier()  # the others have read all they need of the store that lives here
+    comm.barrier()
     return comm

@@ -16,9 +16,9 @@ _HOW = (
 )
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT")
 
-# Communicators made by this process, for each rendezvous: all ranks count alike, so the
-# n-th weft.init() of one rank meets the n-th of the others.
-_made: Counter[str] = Counter()
+# Communicators made by this process, for each directory and rank: all ranks count alike, so
+# the n-th weft.init() of one rank meets the n-th of the others.
+_made: Counter[tuple[str, int]] = Counter()
 
 
 class Store(Protocol):
@@ -77,9 +77,12 @@ def find(rendezvous: Any, rank: int, size: int, timeout: float) -> tuple[Any, An
         raise InvalidArgument(f"rank {rank}: no rendezvous: {_HOW}")
     if isinstance(rendezvous, (str, os.PathLike)):
         directory = os.path.abspath(os.fspath(rendezvous))
-        return os.path.join(directory, f"weft{_next(directory)}"), None
+        _made[directory, rank] += 1
+        return os.path.join(directory, f"weft{_made[directory, rank]}"), None
     if hasattr(rendezvous, "wait"):
-        return TorchStore(rendezvous, f"weft{_next(f'store {id(rendezvous)}')}/"), host
+        # The store counts for us: it outlives what this process knows of it.
+        made = rendezvous.add(f"weft/made/{rank}", 1)
+        return TorchStore(rendezvous, f"weft/{made}/"), host
     return rendezvous, None
 
 
@@ -96,11 +99,6 @@ class _Alone:
         if key not in self._values:
             raise Timeout(f"{key} is not set, and there is no other rank to set it")
         return self._values[key]
-
-
-def _next(name: str) -> int:
-    _made[name] += 1
-    return _made[name]
 
 
 def _number(argument: str, variable: str) -> int:
@@ -134,5 +132,4 @@ def _torchrun_store(rank: int, size: int, timeout: float) -> tuple[Any, Any]:
     except RuntimeError as error:
         raise Timeout(f"rank {rank}: no store at {address}:{port}: {error}") from None
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    name = f"{address}:{port} attempt {attempt}"
-    return PrefixStore(f"weft/{attempt}/{_next(name)}/", store), store if hosts else None
+    return PrefixStore(f"weft/attempt{attempt}", store), store if hosts else None

@@ -10,7 +10,7 @@
 //
 // Source: the small-message algorithm of shared-memory collectives, e.g. Graham and Shipman,
 // "MPI Support for Multi-core Architectures: Optimized Shared Memory Collectives", EuroPVM/MPI
-// 2008; "one-shot" after Jiang et al. (TensorRT-LLM) and MSCCL++.
+// 2008. "One-shot" and "two-shot" are the words of the GPU libraries (TensorRT-LLM, MSCCL++).
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 

@@ -10,8 +10,10 @@
 // Whole halves are added up before the next step, in the output: f16 and bf16 partial sums
 // are rounded in each step but the last.
 //
-// Source: Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004, sec. 2;
-// Thakur, Rabenseifner, Gropp 2005, sec. 4.4.
+// Source: Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004;
+// Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, on allreduce.
+#include <algorithm>
+
 #include "algorithms/pattern.h"
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"

@@ -11,10 +11,13 @@
 //
 // Steps log2 P (+ 2 where P is no power of two), bytes sent n log2 P. The own sum is not kept
 // but added up anew from the messages of the earlier steps, which stay uncredited until the end:
-// so partial sums are never rounded to f16 or bf16.
+// so partial sums are never rounded to f16 or bf16. Inputs are copied into a slot, not put: a
+// peer holds them to the end, when in place this rank has overwritten its own.
 //
-// Source: Thakur, Rabenseifner, Gropp 2005, sec. 4.4; the extra ranks: Rabenseifner,
-// "Optimization of Collective Reduction Operations", ICCS 2004, sec. 2.
+// Source: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, on allreduce; the extra ranks:
+// Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
+#include <algorithm>
+
 #include "algorithms/pattern.h"
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
@@ -30,6 +33,16 @@ void write_extra(Builder& b, int proxy, int plain, int result) {
   b.credit(proxy, result, b.output());
 }
 
+// Sends the sum, or the input as it is.
+void send_copy(Builder& b, const Sum& sum, int to, const Wire& wire) {
+  if (!sum.plain()) {
+    send(b, sum, to, wire);
+    return;
+  }
+  b.copy({b.slot(wire.plain)}, b.input());
+  b.signal({to}, wire.plain, b.input());
+}
+
 void write(Builder& b) {
   const int core = power_of_two_in(b.ranks()), extra = b.ranks() - core;
   const int steps = std::countr_zero(static_cast<unsigned>(core));
@@ -43,7 +56,7 @@ void write(Builder& b) {
     if (me < extra) receive(b, sum, me + core, wire.plain);
     for (int bit = 1; bit < core; bit <<= 1) {
       const int peer = me ^ bit;
-      send(b, sum, peer, wire);
+      send_copy(b, sum, peer, wire);
       const bool plain = bit == 1 && peer >= extra;
       receive(b, sum, peer, plain ? wire.plain : wire.sums);
     }

@@ -11,7 +11,7 @@
 // Steps 2(P-1), bytes sent 2n(P-1)/P, least possible, to one neighbour only.
 //
 // Source: Patarasuk and Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of
-// Workstations", JPDC 69(2), 2009, sec. 4.
+// Workstations", JPDC 69(2), 2009.
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 
@@ -21,7 +21,7 @@ namespace {
 void write(Builder& b) {
   const Group all(b.rank(), b.ranks());
   b.blocks(b.ranks(), b.ranks());
-  const Wire wire{b.channel(4), all.size() > 2 ? b.channel(4, true) : -1};
+  const Wire wire{b.channel(2), all.size() > 2 ? b.channel(4, true) : -1};
   const int result = b.channel(4);
   b.chunks([&] {
     Sum sum = ring_reduce_scatter(b, all, wire, [&](int rank) { return own(b.input(rank)); });

@@ -13,10 +13,11 @@
 // With m ranks a node and k nodes: steps across 2(k-1), bytes across 2n(k-1)/(mk) a rank, bytes
 // in the node 2n(m-1)/m a rank. Parameter node: m, default the largest divisor of P up to sqrt(P).
 //
-// Source: Jain, Kaleem, Gamell Balmana, Langer, Durnov, Sannikov, Garzaran, "Framework for
-// Scalable Intra-Node Collective Operations using Shared Memory", SC 2018; multi-leader:
-// Bayatpour et al., "Scalable Reduction Collectives with Data Partitioning-based Multi-Leader
-// Design", SC 2017, sec. 4.
+// Source: Nguyen, Wahib, Takano, "Hierarchical Distributed-Memory Multi-Leader MPI-Allreduce for
+// Deep Learning Workloads", CANDARW 2018 (lr_lr); Bayatpour et al., "Scalable Reduction
+// Collectives with Data Partitioning-based Multi-Leader Design", SC 2017.
+#include <algorithm>
+
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 
@@ -78,7 +79,7 @@ std::string refuses(int ranks, const Params& params) {
 Algorithm allreduce_two_level() {
   return {"allreduce/two_level", Collective::kAllreduce,
           "reduce-scatter in the node, ring across nodes for each local rank, allgather in the "
-          "node; parameter node = ranks a node; clusters (Bayatpour 2017)",
+          "node; parameter node = ranks a node; clusters (Nguyen 2018)",
           write, refuses};
 }
 

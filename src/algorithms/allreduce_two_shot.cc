@@ -12,7 +12,9 @@
 // sent after it had read x[p].
 //
 // Source: reduce-scatter with direct exchange and allgather, Thakur, Rabenseifner, Gropp,
-// "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, sec. 4.4.
+// "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005.
+#include <algorithm>
+
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 

@@ -7,6 +7,8 @@
 //
 // Source: the "spread" algorithm of Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, on
 // all-to-all.
+#include <algorithm>
+
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 

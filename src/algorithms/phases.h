@@ -71,8 +71,7 @@ using Contribution = std::function<Sum(int place)>;
 //
 // Around a ring; size - 1 hops. A partial sum starts at the right neighbour of its owner and
 // grows by one contribution a hop.
-Sum ring_reduce_scatter(Builder& b, const Group& group, const Wire& wire,
-                        const Contribution& mine);
+Sum ring_reduce_scatter(Builder& b, const Group& group, const Wire& wire, const Contribution& mine);
 // Every rank sends to every other, 1 hop; the terms are in the order of places, so the
 // result has the same bits whoever adds up.
 Sum direct_reduce_scatter(Builder& b, const Group& group, const Wire& wire,

@@ -7,6 +7,8 @@
 //
 // Source: direct (pairwise) exchange, Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, on
 // reduce-scatter.
+#include <algorithm>
+
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 
@@ -28,8 +30,7 @@ void write(Builder& b) {
 
 Algorithm reduce_scatter_direct() {
   return {"reduce_scatter/direct", Collective::kReduceScatter,
-          "each block straight to its owner; 1 step, (P-1)n bytes; in a node (Thakur 2005)",
-          write};
+          "each block straight to its owner; 1 step, (P-1)n bytes; in a node (Thakur 2005)", write};
 }
 
 }  // namespace weft

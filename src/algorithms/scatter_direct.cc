@@ -6,6 +6,8 @@
 //
 // Source: linear scatter, Träff, "Hierarchical Gather/Scatter Algorithms with Graceful
 // Degradation", IPDPS 2004, the flat case.
+#include <algorithm>
+
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 

@@ -18,33 +18,25 @@ struct DTypeRow {
 
 // In the order of the enum.
 constexpr DTypeRow kDTypeRows[] = {
-    {"bool", 1, Family::kBool},
-    {"uint8", 1, Family::kInteger},
-    {"int8", 1, Family::kInteger},
-    {"uint16", 2, Family::kInteger},
-    {"int16", 2, Family::kInteger},
-    {"uint32", 4, Family::kInteger},
-    {"int32", 4, Family::kInteger},
-    {"uint64", 8, Family::kInteger},
-    {"int64", 8, Family::kInteger},
-    {"float16", 2, Family::kFloating},
-    {"bfloat16", 2, Family::kFloating},
-    {"float32", 4, Family::kFloating},
-    {"float64", 8, Family::kFloating},
-    {"complex64", 8, Family::kComplex},
-    {"complex128", 16, Family::kComplex},
-    {"float8_e4m3fn", 1, Family::kOpaque},
+    {"bool", 1, Family::kBool},           {"uint8", 1, Family::kInteger},
+    {"int8", 1, Family::kInteger},        {"uint16", 2, Family::kInteger},
+    {"int16", 2, Family::kInteger},       {"uint32", 4, Family::kInteger},
+    {"int32", 4, Family::kInteger},       {"uint64", 8, Family::kInteger},
+    {"int64", 8, Family::kInteger},       {"float16", 2, Family::kFloating},
+    {"bfloat16", 2, Family::kFloating},   {"float32", 4, Family::kFloating},
+    {"float64", 8, Family::kFloating},    {"complex64", 8, Family::kComplex},
+    {"complex128", 16, Family::kComplex}, {"float8_e4m3fn", 1, Family::kOpaque},
     {"float8_e5m2", 1, Family::kOpaque},
 };
 static_assert(std::size(kDTypeRows) == kDTypes);
 
-constexpr std::string_view kReduceOpNames[] = {"sum", "prod",       "min",     "max",    "avg",
+constexpr std::string_view kReduceOpNames[] = {"sum",        "prod",    "min",    "max",    "avg",
                                                "premul_sum", "bit_and", "bit_or", "bit_xor"};
 static_assert(std::size(kReduceOpNames) == kReduceOps);
 
 constexpr std::string_view kCollectiveNames[] = {
     "allreduce", "broadcast", "reduce",  "allgather", "reduce_scatter",
-    "alltoall",  "gather",    "scatter", "barrier",   "send_recv"};
+    "alltoall",  "gather",    "scatter", "barrier",   "sendrecv"};
 static_assert(std::size(kCollectiveNames) == kCollectives);
 
 const DTypeRow& row_of(DType dtype) {

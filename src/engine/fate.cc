@@ -60,19 +60,19 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
   auto here = [&] {
     return rank(me) + " waits in collective #" + std::to_string(sequence) + " at " + run.where();
   };
-  // What a peer sent before it died or ended still counts: look once more, last.
-  auto stuck = [&] { return !run.advance(); };
+  // What a peer sent before it left or failed still counts: go on as far as that leads, then
+  // look what for the run waits now.
+  std::string why = endpoint.why_aborted();
+  // First the abort: whoever failed leaves afterwards, and its cause is the one to tell.
+  if (!why.empty() && !run.advance()) throw Aborted(why);
   for (int peer = 0; peer < members; ++peer) {
-    if (peer == me || (run.waits_for() >= 0 && run.waits_for() != peer)) continue;
+    if (peer == me) continue;
     std::string lost = endpoint.lost(peer);
-    if (!lost.empty() && stuck())
+    if (!lost.empty() && !run.advance() && run.waits_for() == peer)
       throw PeerLost(rank(peer) + " is lost: " + lost + "; " + here() + " for it");
   }
-  std::string why = endpoint.why_aborted();
-  if (!why.empty() && stuck()) throw Aborted(why);
   if (Clock::now() < deadline) return;
   int peer = run.waits_for();
-  if (peer < 0) throw Timeout("timed out: " + here() + " for peers to return slots");
   throw Timeout("timed out: " + here() + " for " + rank(peer) +
                 progress_of(endpoint, peer, sequence));
 }

@@ -132,12 +132,18 @@ std::size_t Run::slot_offset(int channel) const {
   return slot_base_[static_cast<std::size_t>(channel)] + turn * binding_->slot_bytes(shape);
 }
 
+bool Run::slot_is_free(std::size_t begin, std::size_t end) {
+  int reader = lane_->slots.reader_of(lane_->endpoint, begin, end);
+  if (reader != Slots::kFree) blocked_on_ = reader;
+  return reader == Slots::kFree;
+}
+
 std::byte* Run::own_slot(int channel, std::size_t bytes) {
   Filled& filled = filled_[static_cast<std::size_t>(channel)];
   filled.data = filled.inlined.data();
   if (bytes > kInlineBytes) {
     std::size_t begin = slot_offset(channel);
-    if (!lane_->slots.free(lane_->endpoint, begin, begin + bytes)) return nullptr;
+    if (!slot_is_free(begin, begin + bytes)) return nullptr;
     filled.data = lane_->slots.at(begin);
   }
   filled.full = true;
@@ -209,7 +215,7 @@ bool Run::room(const Step& step) {
     int peer = peer_of(index);
     if (lane_->stream(peer, channel).posted - lane_->endpoint.credits(peer, channel) >=
         kMailboxDepth) {
-      blocked_on_ = index.at(round_);
+      blocked_on_ = peer;
       return false;
     }
   }
@@ -251,7 +257,7 @@ bool Run::put(const Step& step, std::size_t chunk) {
     return true;
   }
   std::size_t begin = slot_offset(step.channel);
-  if (!lane_->slots.free(lane_->endpoint, begin, begin + bytes)) return false;
+  if (!slot_is_free(begin, begin + bytes)) return false;
   kernels::copy(lane_->slots.at(begin), nullptr, source, bytes);
   head.input = lane_->slots.where(begin);
   send(step, head, nullptr, begin, begin + bytes);
@@ -297,7 +303,7 @@ bool Run::wait(const Step& step) {
   LaneState::Stream& stream = lane_->stream(peer, channel);
   Arrival arrival = lane_->endpoint.arrival(peer, channel, stream.waited);
   if (!arrival.header) {
-    blocked_on_ = step.peers[0].at(round_);
+    blocked_on_ = peer;
     return false;
   }
   compare(step.peers[0].at(round_), *arrival.header, step);

@@ -41,7 +41,7 @@ class Run {
   // InvalidArgument (a peer's buffer is not symmetric).
   bool advance();
 
-  // What the run waits for: the peer (-1: none), and a sentence.
+  // What a blocked run waits for: the endpoint's member, and a sentence.
   int waits_for() const { return blocked_on_; }
   std::string where() const;
 
@@ -67,6 +67,7 @@ class Run {
   Span span(const Step& step, std::size_t chunk) const;
   std::byte* user(const Operand& operand, const Span& span);
   const std::byte* received(int peer, int channel);
+  bool slot_is_free(std::size_t begin, std::size_t end);
   // The own slot on `channel` for `bytes`, or null while a reader may still be in it.
   std::byte* own_slot(int channel, std::size_t bytes);
   std::size_t slot_offset(int channel) const;

@@ -26,15 +26,15 @@ void ArenaPool::give_back(const SymmetricBlock& block) {
 
 SymmetricBlock Slots::release() { return std::exchange(block_, {}); }
 
-bool Slots::free(Endpoint& endpoint, std::size_t begin, std::size_t end) {
-  bool taken = false;
+int Slots::reader_of(Endpoint& endpoint, std::size_t begin, std::size_t end) {
+  int found = kFree;
   std::erase_if(readers_, [&](const Reader& reader) {
     if (reader.end <= begin || end <= reader.begin) return false;
     if (credited(endpoint, reader)) return true;
-    taken = true;
+    found = reader.peer;
     return false;
   });
-  return !taken;
+  return found;
 }
 
 void Slots::note(std::size_t begin, std::size_t end, int peer, int channel, std::uint64_t number) {

@@ -49,8 +49,9 @@ class Slots {
   std::byte* at(std::size_t offset) const { return block_.data + offset; }
   Location where(std::size_t offset) const { return block_.where + offset; }
 
-  // True if nobody may still read [begin, end).
-  bool free(Endpoint& endpoint, std::size_t begin, std::size_t end);
+  // A peer that may still read from [begin, end); kFree: nobody.
+  static constexpr int kFree = -1;
+  int reader_of(Endpoint& endpoint, std::size_t begin, std::size_t end);
   // Message `number` to `peer` on `channel` lies in [begin, end).
   void note(std::size_t begin, std::size_t end, int peer, int channel, std::uint64_t number);
   // True if no message is outstanding.

@@ -115,7 +115,7 @@ struct SymmetricBlock {
 };
 
 // One rank's fabric. Thread safe.
-class Fabric {
+class Fabric : public std::enable_shared_from_this<Fabric> {
  public:
   virtual ~Fabric() = default;
 

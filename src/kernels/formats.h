@@ -36,8 +36,8 @@ struct Bool : Plain<std::uint8_t> {
 template <int N>
 struct EvenOdd {
   template <class ToFloat>
-  static WEFT_INLINE void read(Floats<N>& even, Floats<N>& odd, const void* data,
-                               std::size_t index, ToFloat to_float) {
+  static WEFT_INLINE void read(Floats<N>& even, Floats<N>& odd, const void* data, std::size_t index,
+                               ToFloat to_float) {
     const Words<N> words = as<Words<N>>(load<std::uint16_t, 2 * N>(data, index));
     even = to_float(words & 0xffffu);
     odd = to_float(words >> 16);
@@ -49,8 +49,7 @@ struct EvenOdd {
                                     std::size_t index) {
     split(even, odd, load<float, N>(data, index), load<float, N>(data, index + N), Lanes{});
   }
-  static WEFT_INLINE void write_wide(void* data, std::size_t index, Floats<N> even,
-                                     Floats<N> odd) {
+  static WEFT_INLINE void write_wide(void* data, std::size_t index, Floats<N> even, Floats<N> odd) {
     join(data, index, even, odd, Lanes{});
   }
 
@@ -58,8 +57,8 @@ struct EvenOdd {
   using Lanes = std::make_integer_sequence<int, N>;
 
   template <int... I>
-  static WEFT_INLINE void split(Floats<N>& even, Floats<N>& odd, Floats<N> first,
-                                Floats<N> second, std::integer_sequence<int, I...>) {
+  static WEFT_INLINE void split(Floats<N>& even, Floats<N>& odd, Floats<N> first, Floats<N> second,
+                                std::integer_sequence<int, I...>) {
     even = __builtin_shufflevector(first, second, (2 * I)...);
     odd = __builtin_shufflevector(first, second, (2 * I + 1)...);
   }
@@ -136,9 +135,13 @@ struct Narrow {
 struct Bf16Half {
   static constexpr bool kEvenOdd = true;
   template <int N>
-  static WEFT_INLINE Floats<N> to_float(Words<N> half) { return bf16_to_float<N>(half); }
+  static WEFT_INLINE Floats<N> to_float(Words<N> half) {
+    return bf16_to_float<N>(half);
+  }
   template <int N>
-  static WEFT_INLINE Words<N> from_float(Floats<N> value) { return float_to_bf16<N>(value); }
+  static WEFT_INLINE Words<N> from_float(Floats<N> value) {
+    return float_to_bf16<N>(value);
+  }
   template <int N>
   static WEFT_INLINE Floats<N> widen(Halves<N> half) {
     return bf16_to_float<N>(__builtin_convertvector(half, Words<N>));
@@ -150,19 +153,27 @@ struct Bf16Half {
 };
 
 struct F16Half {
-#if defined(__F16C__)
+#if defined(__F16C__) || defined(__aarch64__)
   static constexpr bool kEvenOdd = false;
 #else
   static constexpr bool kEvenOdd = true;
 #endif
   template <int N>
-  static WEFT_INLINE Floats<N> to_float(Words<N> half) { return f16_to_float<N>(half); }
+  static WEFT_INLINE Floats<N> to_float(Words<N> half) {
+    return f16_to_float<N>(half);
+  }
   template <int N>
-  static WEFT_INLINE Words<N> from_float(Floats<N> value) { return float_to_f16<N>(value); }
+  static WEFT_INLINE Words<N> from_float(Floats<N> value) {
+    return float_to_f16<N>(value);
+  }
   template <int N>
-  static WEFT_INLINE Floats<N> widen(Halves<N> half) { return widen_f16<N>(half); }
+  static WEFT_INLINE Floats<N> widen(Halves<N> half) {
+    return widen_f16<N>(half);
+  }
   template <int N>
-  static WEFT_INLINE Halves<N> narrow(Floats<N> value) { return narrow_f16<N>(value); }
+  static WEFT_INLINE Halves<N> narrow(Floats<N> value) {
+    return narrow_f16<N>(value);
+  }
 };
 
 using Bf16 = Narrow<Bf16Half>;

@@ -57,16 +57,27 @@ WEFT_INLINE Words<N> float_to_f16(Floats<N> value) {
   return (order >= (143 << 23) ? special : finite) | (sign >> 16);
 }
 
-// N halves, in the order of memory.
+// N halves, in the order of memory, by the processor's own instructions where it has them.
+// The unmasked 512-bit intrinsics make gcc 12 warn of their own uninitialised operand.
+
+// The first bytes of a larger vector, or a smaller one with zeros behind.
+template <class To, class From>
+WEFT_INLINE To resize(From from) {
+  To to = {};
+  __builtin_memcpy(&to, &from, sizeof(to) < sizeof(from) ? sizeof(to) : sizeof(from));
+  return to;
+}
 
 template <int N>
 WEFT_INLINE Floats<N> widen_f16(Halves<N> half) {
 #if defined(__AVX512F__)
-  // The unmasked intrinsics make gcc 12 warn of their own uninitialised operand.
   if constexpr (N == 16) return as<Floats<N>>(_mm512_maskz_cvtph_ps(0xffff, as<__m256i>(half)));
 #endif
 #if defined(__F16C__)
   if constexpr (N == 8) return as<Floats<N>>(_mm256_cvtph_ps(as<__m128i>(half)));
+  if constexpr (N <= 4) return resize<Floats<N>>(_mm_cvtph_ps(resize<__m128i>(half)));
+#elif defined(__aarch64__)
+  if constexpr (N <= 4) return resize<Floats<N>>(vcvt_f32_f16(resize<float16x4_t>(half)));
 #endif
   return f16_to_float<N>(__builtin_convertvector(half, Words<N>));
 }
@@ -83,6 +94,11 @@ WEFT_INLINE Halves<N> narrow_f16(Floats<N> value) {
   if constexpr (N == 8) {
     return as<Halves<N>>(_mm256_cvtps_ph(as<__m256>(value), _MM_FROUND_TO_NEAREST_INT));
   }
+  if constexpr (N <= 4) {
+    return resize<Halves<N>>(_mm_cvtps_ph(resize<__m128>(value), _MM_FROUND_TO_NEAREST_INT));
+  }
+#elif defined(__aarch64__)
+  if constexpr (N <= 4) return resize<Halves<N>>(vcvt_f16_f32(resize<float32x4_t>(value)));
 #endif
   return __builtin_convertvector(float_to_f16<N>(value), Halves<N>);
 }

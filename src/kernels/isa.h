@@ -31,8 +31,8 @@ struct Isa {
 // Those that this processor and operating system can run, the best first. Never empty.
 std::span<const Isa> available_isas();
 
-// The Isa that find_reduce uses. Throws InvalidArgument if WEFT_ISA is not one of the
-// names, Unsupported if this machine cannot run it.
-const Isa& chosen_isa();
+// The one named `wanted`, the best if that is null or empty. Throws InvalidArgument if
+// there is none of that name, Unsupported if this machine cannot run it.
+const Isa& choose_isa(const char* wanted);
 
 }  // namespace weft::kernels

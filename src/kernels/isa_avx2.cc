@@ -1,14 +1,14 @@
 // The loops for x86-64 with AVX2 and F16C. Compiled with
-// -mavx2 -mf16c -mbmi2, so nothing but the table may have a name outside.
+// -mavx2 -mf16c -mbmi2, so only the table may have a name outside.
 #if defined(__x86_64__)
+#include <immintrin.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
 
 #include "kernels/isa.h"
-
-#include <immintrin.h>
 
 namespace weft::kernels {
 namespace {

@@ -1,14 +1,14 @@
 // The loops for x86-64 with AVX-512 F, BW, VL and DQ. Compiled with
-// -mavx512f -mavx512bw -mavx512vl -mavx512dq -mf16c, so nothing but the table may have a name outside.
+// -mavx512f -mavx512bw -mavx512vl -mavx512dq -mf16c, so only the table may have a name outside.
 #if defined(__x86_64__)
+#include <immintrin.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
 
 #include "kernels/isa.h"
-
-#include <immintrin.h>
 
 namespace weft::kernels {
 namespace {

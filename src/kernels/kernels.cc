@@ -1,7 +1,6 @@
 #include "kernels/kernels.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -35,24 +34,10 @@ std::vector<Candidate> candidates() {
   return list;
 }
 
-const Isa& choose() {
-  const auto isas = available_isas();
-  const char* wanted = std::getenv("WEFT_ISA");
-  if (!wanted || !*wanted) return isas.front();
-  std::string known;
-  for (const Candidate& candidate : candidates()) {
-    if (candidate.isa.name == wanted && !candidate.runs) {
-      throw Unsupported("WEFT_ISA=" + std::string(wanted) +
-                        ": this processor cannot run it; unset WEFT_ISA or lower it");
-    }
-    known += (known.empty() ? "" : ", ") + std::string(candidate.isa.name);
-  }
-  const auto found = std::find_if(isas.begin(), isas.end(),
-                                  [&](const Isa& isa) { return isa.name == wanted; });
-  if (found == isas.end()) {
-    throw InvalidArgument("WEFT_ISA=" + std::string(wanted) + " is not one of " + known);
-  }
-  return *found;
+// Chosen at the first use, for the life of the process.
+const Isa& chosen_isa() {
+  static const Isa& chosen = choose_isa(std::getenv("WEFT_ISA"));
+  return chosen;
 }
 
 }  // namespace
@@ -68,9 +53,21 @@ std::span<const Isa> available_isas() {
   return isas;
 }
 
-const Isa& chosen_isa() {
-  static const Isa& chosen = choose();
-  return chosen;
+const Isa& choose_isa(const char* wanted) {
+  const std::span<const Isa> runnable = available_isas();
+  if (!wanted || !*wanted) return runnable.front();
+  for (const Isa& isa : runnable) {
+    if (isa.name == wanted) return isa;
+  }
+  std::string names;
+  for (const Candidate& candidate : candidates()) {
+    if (candidate.isa.name == wanted) {
+      throw Unsupported("WEFT_ISA=" + std::string(wanted) + ": this processor cannot run it; use " +
+                        std::string(runnable.front().name) + " or unset the variable");
+    }
+    names.append(names.empty() ? "" : ", ").append(candidate.isa.name);
+  }
+  throw InvalidArgument("WEFT_ISA=" + std::string(wanted) + " is not one of " + names);
 }
 
 ReduceFn find_reduce(DType dtype, ReduceOp op) {

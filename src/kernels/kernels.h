@@ -31,13 +31,22 @@ struct Target {
 // Commutative to the bit: min and max order -0 before +0 and a NaN operand gives the
 // canonical quiet NaN; a sum or product that is NaN is the canonical quiet NaN too.
 // f16 and bf16 round to nearest even, denormals included.
+//
+// Integers wrap. On bool, where any byte but zero is true, sum and max are or, prod and min
+// are and. Complex products are the textbook's, without C Annex G's second look at infinities.
+// `scale` is turned into the accumulator type first (double for f64 and c128, else float);
+// avg passes 1.0 / ranks. It is 1 for whatever is not a sum of floating or complex elements.
+//
+// At least one source, one or two targets. No alignment is asked for. Thread safe.
 using ReduceFn = void (*)(std::span<const Source> src, std::span<const Target> dst,
                           std::size_t count, double scale);
 
-// Null if the pair is not reducible (see weft::reducible). kAvg and kPremulSum are kSum: the scale says the rest.
+// Null if the pair is not reducible (see weft::reducible). kAvg and kPremulSum are kSum: the scale
+// says the rest.
 ReduceFn find_reduce(DType dtype, ReduceOp op);
 
-// dst = src, and dst2 = src where dst2 is given. Nothing is done where a target is the source itself.
+// dst = src, and dst2 = src where dst2 is given. Nothing is done where a target is the source
+// itself.
 void copy(void* dst, void* dst2, const void* src, std::size_t bytes);
 
 // "avx512", "avx2" or "baseline": what find_reduce chose. The environment variable

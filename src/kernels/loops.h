@@ -9,11 +9,22 @@
 // nothing is written but the targets. The last elements go through ever narrower
 // registers by the same code, so an element's bits do not depend on its place.
 
-// The lanes of the next narrower register.
+// The lanes of the next narrower register: 64, 16, 4, 2, 1.
 template <class Op>
 constexpr int narrower(int lanes) {
-  return lanes / 4 < Op::kLeast ? Op::kLeast : lanes / 4;
+  const int next = lanes > 4 ? lanes / 4 : lanes / 2;
+  return next < Op::kLeast ? Op::kLeast : next;
 }
+
+// The operands of one call. Spans would be called through functions of the standard
+// library where nothing is inlined, and the linker could take this file's for all.
+struct Operands {
+  const Source* src;
+  std::size_t sources;
+  const Target* dst;
+  std::size_t targets;
+  std::size_t count;
+};
 
 template <class Op, class T, int N, int R>
 WEFT_INLINE void combine(Pack<T, N> (&acc)[R], const Pack<T, N> (&next)[R]) {
@@ -25,24 +36,27 @@ WEFT_INLINE void finish_all(Pack<T, N> (&acc)[R], T scale) {
   for (int r = 0; r < R; ++r) acc[r] = finish<T, Scaled>(acc[r], scale);
 }
 
-// Two sources, none wide: the step of every ring and tree. Elements [index, count).
-template <class Format, class Op, bool Scaled, int N, int R>
-WEFT_INLINE void reduce_two(const void* a, const void* b, void* dst, void* dst2,
+// A number of sources known here, none of them wide. Elements [index, count).
+template <class Format, class Op, bool Scaled, int Sources, int N, int R>
+WEFT_INLINE void reduce_few(const void* const (&src)[Sources], void* dst, void* dst2,
                             std::size_t index, std::size_t count, typename Format::Acc scale) {
   using T = typename Format::Acc;
   for (; index + N * R <= count; index += N * R) {
     Pack<T, N> acc[R], next[R];
-    Format::template read<N, R>(acc, a, index);
-    Format::template read<N, R>(next, b, index);
-    combine<Op, T, N, R>(acc, next);
+    Format::template read<N, R>(acc, src[0], index);
+    for (int k = 1; k < Sources; ++k) {
+      Format::template read<N, R>(next, src[k], index);
+      combine<Op, T, N, R>(acc, next);
+    }
     finish_all<T, Scaled, N, R>(acc, scale);
     Format::template write<N, R>(dst, index, acc);
     if (dst2) Format::template write<N, R>(dst2, index, acc);
   }
   if constexpr (R > 1) {
-    reduce_two<Format, Op, Scaled, N, 1>(a, b, dst, dst2, index, count, scale);
+    reduce_few<Format, Op, Scaled, Sources, N, 1>(src, dst, dst2, index, count, scale);
   } else if constexpr (N > Op::kLeast) {
-    reduce_two<Format, Op, Scaled, narrower<Op>(N), 1>(a, b, dst, dst2, index, count, scale);
+    reduce_few<Format, Op, Scaled, Sources, narrower<Op>(N), 1>(src, dst, dst2, index, count,
+                                                                scale);
   }
 }
 
@@ -67,47 +81,57 @@ WEFT_INLINE void write_any(const Target& target, std::size_t index,
 // Any number of sources and any mixture of wide ones; several registers at a time, so
 // that finding the next source costs little beside the work on it.
 template <class Format, class Op, bool Scaled, int N, int R>
-WEFT_INLINE void reduce_many(std::span<const Source> src, std::span<const Target> dst,
-                             std::size_t index, std::size_t count, typename Format::Acc scale) {
+WEFT_INLINE void reduce_many(const Operands& all, std::size_t index, typename Format::Acc scale) {
   using T = typename Format::Acc;
-  for (; index + N * R <= count; index += N * R) {
+  for (; index + N * R <= all.count; index += N * R) {
     Pack<T, N> acc[R], next[R];
-    read_any<Format, N, R>(acc, src[0], index);
-    for (std::size_t k = 1; k < src.size(); ++k) {
-      read_any<Format, N, R>(next, src[k], index);
+    read_any<Format, N, R>(acc, all.src[0], index);
+    for (std::size_t k = 1; k < all.sources; ++k) {
+      read_any<Format, N, R>(next, all.src[k], index);
       combine<Op, T, N, R>(acc, next);
     }
     finish_all<T, Scaled, N, R>(acc, scale);
-    for (const Target& target : dst) write_any<Format, N, R>(target, index, acc);
+    for (std::size_t t = 0; t < all.targets; ++t) {
+      write_any<Format, N, R>(all.dst[t], index, acc);
+    }
   }
   if constexpr (R > 1) {
-    reduce_many<Format, Op, Scaled, N, 1>(src, dst, index, count, scale);
+    reduce_many<Format, Op, Scaled, N, 1>(all, index, scale);
   } else if constexpr (N > Op::kLeast) {
-    reduce_many<Format, Op, Scaled, narrower<Op>(N), 1>(src, dst, index, count, scale);
+    reduce_many<Format, Op, Scaled, narrower<Op>(N), 1>(all, index, scale);
   }
 }
 
 template <class Format>
-WEFT_INLINE bool any_wide(std::span<const Source> src, std::span<const Target> dst) {
+WEFT_INLINE bool any_wide(const Operands& all) {
   bool wide = false;
   if constexpr (Format::kNarrow) {
-    for (const Source& source : src) wide |= source.wide;
-    for (const Target& target : dst) wide |= target.wide;
+    for (std::size_t k = 0; k < all.sources; ++k) wide |= all.src[k].wide;
+    for (std::size_t t = 0; t < all.targets; ++t) wide |= all.dst[t].wide;
   }
   return wide;
 }
 
+template <class Format, class Op, bool Scaled, int Sources>
+WEFT_INLINE void reduce_few(const Operands& all, typename Format::Acc scale) {
+  const void* src[Sources];
+  for (int k = 0; k < Sources; ++k) src[k] = all.src[k].data;
+  void* second = all.targets > 1 ? all.dst[1].data : nullptr;
+  constexpr int kRegisters = Format::kNarrow ? 2 : 1;
+  reduce_few<Format, Op, Scaled, Sources, kLanes<typename Format::Acc>, kRegisters>(
+      src, all.dst[0].data, second, 0, all.count, scale);
+}
+
+// Two sources are the step of every ring and tree, three and four that of small groups.
 template <class Format, class Op, bool Scaled>
-WEFT_INLINE void reduce(std::span<const Source> src, std::span<const Target> dst,
-                        std::size_t count, typename Format::Acc scale) {
-  constexpr int kWidth = kLanes<typename Format::Acc>;
-  if (src.size() == 2 && !any_wide<Format>(src, dst)) {
-    constexpr int kRegisters = Format::kNarrow ? 2 : 1;
-    void* second = dst.size() > 1 ? dst[1].data : nullptr;
-    return reduce_two<Format, Op, Scaled, kWidth, kRegisters>(src[0].data, src[1].data,
-                                                              dst[0].data, second, 0, count, scale);
+WEFT_INLINE void reduce(const Operands& all, typename Format::Acc scale) {
+  constexpr bool kCommon = kSame<Op, Sum> && kFloating<typename Format::Acc>;
+  if (!any_wide<Format>(all)) {
+    if (all.sources == 2) return reduce_few<Format, Op, Scaled, 2>(all, scale);
+    if (kCommon && all.sources == 3) return reduce_few<Format, Op, Scaled, 3>(all, scale);
+    if (kCommon && all.sources == 4) return reduce_few<Format, Op, Scaled, 4>(all, scale);
   }
-  reduce_many<Format, Op, Scaled, kWidth, 4>(src, dst, 0, count, scale);
+  reduce_many<Format, Op, Scaled, kLanes<typename Format::Acc>, 4>(all, 0, scale);
 }
 
 // The entries of the table. An element is `Per` lanes: two for a complex number whose
@@ -116,12 +140,17 @@ WEFT_INLINE void reduce(std::span<const Source> src, std::span<const Target> dst
 template <class Format, class Op, int Per = 1>
 void reduce_plain(std::span<const Source> src, std::span<const Target> dst, std::size_t count,
                   double /*scale*/) {
-  reduce<Format, Op, false>(src, dst, count * Per, {});
+  reduce<Format, Op, false>({src.data(), src.size(), dst.data(), dst.size(), count * Per}, {});
 }
 
 template <class Format, int Per = 1>
 void reduce_sum(std::span<const Source> src, std::span<const Target> dst, std::size_t count,
                 double scale) {
-  if (scale == 1.0) return reduce<Format, Sum, false>(src, dst, count * Per, {});
-  reduce<Format, Sum, true>(src, dst, count * Per, static_cast<typename Format::Acc>(scale));
+  using T = typename Format::Acc;
+  const Operands all = {src.data(), src.size(), dst.data(), dst.size(), count * Per};
+  if (scale == 1.0) {
+    reduce<Format, Sum, false>(all, T{1});
+  } else {
+    reduce<Format, Sum, true>(all, static_cast<T>(scale));
+  }
 }

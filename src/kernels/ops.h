@@ -114,4 +114,3 @@ WEFT_INLINE V finish(V acc, T scale) {
   }
   return acc;
 }
-

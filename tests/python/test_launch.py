@@ -14,7 +14,8 @@ from launch import LeftBehind, RankFailed, Team, outcomes, run
 
 
 def multiply(job, factor):
-    assert os.environ["RANK"] == str(job.rank) and os.environ["WORLD_SIZE"] == str(job.size)
+    assert os.environ["RANK"] == str(job.rank)
+    assert os.environ["WORLD_SIZE"] == str(job.size)
     return job.rank * factor
 
 
@@ -57,10 +58,11 @@ def test_team_serves_many_calls():
 
 
 def test_failure_names_the_rank():
-    with pytest.raises(RankFailed, match="rank 1: (?s:.*)ValueError: on purpose"):
+    with pytest.raises(RankFailed, match=r"rank 1: (?s:.*)ValueError: on purpose"):
         run(raise_on_one, 2)
     first, second = outcomes(raise_on_one, 2)
-    assert first.value == "fine" and isinstance(second.error, ValueError)
+    assert first.value == "fine"
+    assert isinstance(second.error, ValueError)
 
 
 def test_killed_rank_is_an_outcome():

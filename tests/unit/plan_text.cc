@@ -52,6 +52,29 @@ TEST(Text, RoundTripOfRandomPlans) {
   }
 }
 
+// Whatever is damaged, the answer is a plan that prints as it reads, or an InvalidPlan.
+TEST(Text, DamagedTextIsReadOrRefused) {
+  int refused = 0;
+  for (unsigned seed = 0; seed < 1000; ++seed) {
+    test::RandomPlans random(seed);
+    std::string text = to_text(random.plan());
+    for (int i = random.any(1, 3); i > 0; --i) {
+      auto at = static_cast<std::size_t>(random.any(0, static_cast<int>(text.size()) - 1));
+      if (random.any(0, 1) == 0)
+        text[at] = static_cast<char>(random.any(0, 255));
+      else
+        text.erase(at, static_cast<std::size_t>(random.any(1, 40)));
+    }
+    try {
+      Plan plan = parse_plan(text);
+      ASSERT_EQ(parse_plan(to_text(plan)), plan) << text;
+    } catch (const InvalidPlan&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 500);
+}
+
 TEST(Text, OneStep) {
   Step put;
   put.verb = Verb::kPut;

@@ -3,6 +3,7 @@
 //   shm 1 <token> <pid> <uid> <boot id> <net namespace> <host name>
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cstdint>

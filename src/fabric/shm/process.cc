@@ -14,6 +14,8 @@ namespace weft::shm {
 namespace {
 
 struct Process {
+  // Plain mutexes: the child's only thread may unlock them, under its new thread id.
+  std::mutex gate;   // NoFork; taken before `mutex`
   std::mutex mutex;
   std::set<int> live;
   std::map<Token, std::weak_ptr<Segments>> local;
@@ -26,11 +28,17 @@ Process& process();
 
 std::atomic<std::uint32_t> ForkMark::forks_{0};
 
-// The mutex is held across the fork, so the child finds the tables whole.
+// Both locks are held across the fork, so the child finds everything whole.
 class ForkHandler {
  public:
-  static void before() { process().mutex.lock(); }
-  static void parent() { process().mutex.unlock(); }
+  static void before() {
+    process().gate.lock();
+    process().mutex.lock();
+  }
+  static void parent() {
+    process().mutex.unlock();
+    process().gate.unlock();
+  }
   static void child() {
     Process& own = process();
     for (int fd : own.live) ::close(fd);
@@ -39,7 +47,7 @@ class ForkHandler {
     own.fabric.reset();
     // relaxed: the child has one thread.
     ForkMark::forks_.fetch_add(1, std::memory_order_relaxed);
-    own.mutex.unlock();
+    parent();
   }
 };
 
@@ -62,6 +70,9 @@ void ForkMark::check() const {
       "this process was forked after the fabric was made, and a fabric works only in the process "
       "that made it; start ranks with exec, or make a new communicator after the fork");
 }
+
+NoFork::NoFork() { process().gate.lock(); }
+NoFork::~NoFork() { process().gate.unlock(); }
 
 LiveFd::LiveFd(const std::function<int()>& make) {
   std::lock_guard lock(process().mutex);

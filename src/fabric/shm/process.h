@@ -38,6 +38,15 @@ class ForkMark {
   std::uint32_t made_;
 };
 
+// While one exists no fork happens: around short changes of what a forked child destroys.
+// Must not nest, and nothing may block under it.
+class NoFork {
+ public:
+  NoFork();
+  ~NoFork();
+  NoFork(const NoFork&) = delete;
+};
+
 // A descriptor that a forked child closes. Move-only.
 class LiveFd {
  public:

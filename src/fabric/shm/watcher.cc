@@ -1,13 +1,11 @@
 #include "fabric/shm/watcher.h"
 
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
-#include <system_error>
 
 #include "base/errno_text.h"
 #include "weft/error.h"
@@ -41,12 +39,14 @@ Watcher::Watcher()
   if (!epoll_ || !stop_) refuse(errno_text("epoll_create") + "; raise ulimit -n");
   watch(stop_.get(), [] {});
   SignalsBlocked blocked;
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
-    refuse(std::string(error.what()) + "; raise ulimit -u");
-  }
-  ::pthread_setname_np(thread_.native_handle(), "weft-watcher");
+  const auto body = [](void* self) -> void* {
+    static_cast<Watcher*>(self)->run();
+    return nullptr;
+  };
+  const int error = ::pthread_create(&thread_, nullptr, body, this);
+  if (error != 0) refuse(errno_text("pthread_create", error) + "; raise ulimit -u");
+  running_ = true;
+  ::pthread_setname_np(thread_, "weft-watcher");
 }
 
 void Watcher::watch(int fd, Handler handler) {
@@ -62,19 +62,17 @@ void Watcher::watch(int fd, Handler handler) {
 }
 
 void Watcher::forget(int fd) {
+  if (mark_.forked()) return;
   std::lock_guard lock(mutex_);
   if (handlers_.erase(fd) > 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
 void Watcher::stop() {
-  if (!thread_.joinable()) return;
-  if (mark_.forked()) {
-    thread_.detach();  // it lives in the parent only
-    return;
-  }
+  if (!running_ || mark_.forked()) return;
+  running_ = false;
   const std::uint64_t one = 1;
   (void)!::write(stop_.get(), &one, sizeof one);
-  thread_.join();
+  ::pthread_join(thread_, nullptr);
 }
 
 void Watcher::run() {
@@ -84,6 +82,7 @@ void Watcher::run() {
     if (ready < 0 && errno != EINTR) return;
     if (ready <= 0) continue;
     if (event.data.fd == stop_.get()) return;
+    NoFork no_fork;
     std::shared_ptr<const Handler> handler;
     {
       std::lock_guard lock(mutex_);

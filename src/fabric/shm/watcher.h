@@ -1,11 +1,12 @@
 // A thread that sleeps in epoll until one of its descriptors has something to say.
 #pragma once
 
+#include <pthread.h>
+
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "fabric/shm/process.h"
 
@@ -36,7 +37,10 @@ class Watcher {
   LiveFd stop_;  // readable: the thread is to end
   std::mutex mutex_;
   std::map<int, std::shared_ptr<const Handler>> handlers_;
-  std::thread thread_;
+  // Not a std::thread: in a forked child, where it does not exist, it can neither be
+  // joined nor detached.
+  pthread_t thread_{};
+  bool running_ = false;
 };
 
 }  // namespace weft::shm

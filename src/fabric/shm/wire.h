@@ -32,12 +32,12 @@ struct Message {
   std::uint32_t magic = kMagic;
   std::uint16_t version = kLayoutVersion;
   Kind kind = Kind::kHello;
-  Token token;                 // the sender's
+  Token token = {};            // the sender's
   std::uint32_t segment = 0;   // kAsk, kGive, kGone
   std::uint32_t released = 0;  // kGive: so many of the following are set
   std::uint64_t bytes = 0;     // kGive: length of the segment
   // Segments that were given over this connection and have been released since.
-  std::array<std::uint32_t, kMostReleased> released_segments;
+  std::array<std::uint32_t, kMostReleased> released_segments = {};
 };
 inline constexpr std::size_t kMessageHead = offsetof(Message, released_segments);
 static_assert(kMessageHead == 40);

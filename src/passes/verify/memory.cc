@@ -39,7 +39,6 @@ void Memory::place(const PlanShape& shape, const Scenario& scenario, int rank) {
   cells_.resize(end, untouched);
   for (std::size_t i = 0; i < in; ++i)
     cells_[input + i].value = {Trees::leaf(rank), static_cast<std::uint32_t>(i)};
-  for (std::size_t i = 0; i < out; ++i) cells_[output + i].writable = true;
   begins_.push_back(base);
   bases_.push_back({input, output});
 }

@@ -36,7 +36,7 @@ class Findings {
   bool enough() const { return in_scenario_ >= kInScenario; }
   // True once nothing more is kept.
   bool full() const { return found_.size() >= kInAll; }
-  bool in_this_scenario() const { return in_scenario_ > 0; }
+  bool any() const { return !found_.empty(); }
   std::vector<Finding> take() { return std::move(found_); }
 
  private:

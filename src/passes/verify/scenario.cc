@@ -12,9 +12,17 @@ namespace {
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
+// Enough for any plan without lags: each message has a mailbox to go to.
+constexpr int kMostTrips = 2 * kMailboxDepth + 1;
+
 bool has_root(Collective collective) {
   return collective == Collective::kBroadcast || collective == Collective::kReduce ||
          collective == Collective::kGather || collective == Collective::kScatter;
+}
+
+// Whether the caller may give counts by rank.
+bool counts_differ(Collective collective) {
+  return fixed_blocks(collective, 1).input > 0 && collective != Collective::kSendRecv;
 }
 
 using Counts = std::function<std::size_t(int, int)>;  // (from, to) -> elements
@@ -67,13 +75,16 @@ std::vector<Scenario> sizes_of(const PlanShape& shape, int trips) {
     return sizes;
   }
   sizes.push_back(counted(shape, name + "equal counts", [=](int, int) { return most; }));
-  if (shape.collective == Collective::kBarrier || shape.collective == Collective::kSendRecv ||
-      trips == 0)
-    return sizes;
+  if (!counts_differ(shape.collective) || trips == 0) return sizes;
   // Every pair of neighbours differs, and who has nothing changes with the size.
   std::array<std::size_t, 5> cycle = {most, 0, most - most / 2, 1, 2 * index(trips)};
   sizes.push_back(counted(shape, name + "counts by rank", [=](int from, int to) {
     return cycle[(index(from) + 2 * index(to) + index(trips)) % cycle.size()];
+  }));
+  // One block so much longer that its messages alone fill slots that many blocks share.
+  std::size_t longest = 2 * index(std::max(trips, std::min(trips * shape.ranks, kMostTrips))) - 1;
+  sizes.push_back(counted(shape, name + "one long", [=](int from, int to) {
+    return (from + to + 1) % shape.ranks == 0 ? longest : std::size_t{1};
   }));
   return sizes;
 }
@@ -84,7 +95,23 @@ bool can_alias(const PlanShape& shape, int rank) {
          has_output(shape, rank);
 }
 
-bool moves_slots(const Step& step) { return step.verb == Verb::kPut && step.dst.empty(); }
+// Trips of a section that its sends on `channel` can be ahead of what is returned.
+int trips_under_way(const Section& section, int channel, int slots) {
+  int sends = 0;
+  bool filled = false, bare = false;
+  for (const Step& step : section.steps) {
+    for (const Operand& operand : step.dst)
+      filled = filled || (operand.buffer == Buffer::kSlot && operand.channel == channel);
+    if (step.channel != channel) continue;
+    if (step.verb == Verb::kSignal || step.verb == Verb::kPut) ++sends;
+    bare = bare || (step.verb == Verb::kPut && !step.dst.empty());
+    filled = filled || (step.verb == Verb::kPut && step.dst.empty());
+  }
+  if (sends == 0) return 0;
+  // Nothing but the mailbox holds back messages without a slot.
+  if (bare || !filled) return kMailboxDepth;
+  return std::min((slots + sends - 1) / sends, kMailboxDepth);
+}
 
 }  // namespace
 
@@ -115,21 +142,13 @@ int root_of(const PlanShape& shape) {
 
 int enough_trips(const Plan& plan) {
   int most = 1;
-  for (const Channel& channel : plan.shape.channels) most = std::max(most, channel.slots);
   for (const Program& program : plan.programs)
     for (const Section& section : program) {
       if (!section.chunked) continue;
-      std::set<int> filled;  // channels whose signals carry payload and so are held by slots
-      for (const Step& step : section.steps)
-        for (const Operand& operand : step.dst)
-          if (operand.buffer == Buffer::kSlot) filled.insert(operand.channel);
-      for (const Step& step : section.steps) {
-        most = std::max<int>(most, step.lag);
-        bool sends = step.verb == Verb::kSignal || step.verb == Verb::kPut;
-        // Nothing but the mailbox stops a sender of messages without a slot.
-        if (sends && !moves_slots(step) && !filled.contains(step.channel))
-          most = std::max(most, kMailboxDepth);
-      }
+      for (const Step& step : section.steps) most = std::max<int>(most, step.lag);
+      for (int c = 0; c < static_cast<int>(plan.shape.channels.size()); ++c)
+        most = std::max(most, trips_under_way(
+                                  section, c, plan.shape.channels[static_cast<std::size_t>(c)].slots));
     }
   return 2 * most + 1;
 }
@@ -154,13 +173,6 @@ std::vector<Scenario> scenarios_of(const PlanShape& shape, int trips) {
       if (seen.insert(scenario.in_place).second) all.push_back(std::move(scenario));
     }
   }
-  return all;
-}
-
-std::vector<Scenario> scenarios(const PlanShape& shape, int max_trips) {
-  std::vector<Scenario> all;
-  for (int trips = 0; trips <= max_trips; ++trips)
-    std::ranges::move(scenarios_of(shape, trips), std::back_inserter(all));
   return all;
 }
 

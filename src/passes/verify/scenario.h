@@ -37,13 +37,12 @@ struct Scenario {
   }
 };
 
-// Chunks a block after which more of them bring nothing new: twice the messages or trips
-// that the plan can have under way, and one.
+// Chunks a block after which more of them bring nothing new: twice the trips that the plan
+// can have under way, which its slots, mailboxes and lags bound, and one.
 int enough_trips(const Plan& plan);
 
-// Every size of 0 .. max_trips chunks a block, in every placement.
-std::vector<Scenario> scenarios(const PlanShape& shape, int max_trips);
-// Those of `trips` chunks a block alone.
+// Every size whose largest block has `trips` chunks, the last one of a single element or
+// whole, in every placement.
 std::vector<Scenario> scenarios_of(const PlanShape& shape, int trips);
 
 }  // namespace weft::verifier

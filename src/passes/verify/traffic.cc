@@ -34,6 +34,7 @@ Hold Traffic::mailbox_hold(int rank, int to, int channel) {
 
 Hold Traffic::returned_hold(MessageId id, Hold::Why why) const {
   const Message& message = messages_[id];
+  if (message.outstanding == 0) return {};
   for (const Reader& reader : message.readers)
     if (!reader.credited) return {why, reader.last.rank, message.channel};
   return {};

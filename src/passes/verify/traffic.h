@@ -43,6 +43,8 @@ struct Message {
   std::vector<Reader> readers;
   std::vector<std::uint32_t> clock;
 
+  // Says where the sender's buffers are, in the room that a payload would take.
+  bool bare() const { return payload == Payload::kNothing || payload == Payload::kDirect; }
   bool put() const { return payload == Payload::kLazy || payload == Payload::kDirect; }
 };
 
@@ -79,6 +81,7 @@ class Traffic {
                         ranks_ +
                     static_cast<std::size_t>(to)];
   }
+  std::size_t size() const { return messages_.size(); }
   Message& operator[](MessageId id) { return messages_[id]; }
 
   // What keeps `rank` from receiving, from sending to a peer, from filling its slot, from

@@ -1,0 +1,67 @@
+// weft/info.h as dictionaries, for `weft info`.
+#include "weft/info.h"
+
+#include "bindings.h"
+
+namespace {
+
+nb::list fabrics(const weft::SystemInfo& info) {
+  nb::list rows;
+  for (const weft::FabricInfo& fabric : info.fabrics) {
+    nb::dict row;
+    row["name"] = fabric.name.c_str();
+    row["available"] = fabric.available;
+    row["text"] = fabric.text.c_str();
+    rows.append(row);
+  }
+  return rows;
+}
+
+nb::list caches(const weft::SystemInfo& info) {
+  nb::list rows;
+  for (const weft::CacheInfo& cache : info.caches) {
+    nb::dict row;
+    row["level"] = cache.level;
+    row["type"] = cache.type.c_str();
+    row["bytes"] = cache.bytes;
+    row["shared_by"] = cache.shared_by.c_str();
+    rows.append(row);
+  }
+  return rows;
+}
+
+nb::list numa_nodes(const weft::SystemInfo& info) {
+  nb::list rows;
+  for (const weft::NumaInfo& node : info.numa_nodes) {
+    nb::dict row;
+    row["node"] = node.node;
+    row["processors"] = node.processors.c_str();
+    row["bytes"] = node.bytes;
+    rows.append(row);
+  }
+  return rows;
+}
+
+nb::dict system_info() {
+  const weft::SystemInfo info = weft::system_info();
+  nb::dict all;
+  all["version"] = info.version.c_str();
+  all["instruction_set"] = info.instruction_set.c_str();
+  all["fabrics"] = fabrics(info);
+  all["processor"] = info.processor.c_str();
+  all["online_processors"] = info.online_processors;
+  all["affinity_processors"] = info.affinity_processors;
+  all["quota_processors"] = info.quota_processors;
+  all["usable_cores"] = info.usable_cores;
+  all["caches"] = caches(info);
+  all["numa_nodes"] = numa_nodes(info);
+  all["huge_page_bytes"] = info.huge_page_bytes;
+  all["huge_pages_reserved"] = info.huge_pages_reserved;
+  all["transparent_huge_pages"] = info.transparent_huge_pages.c_str();
+  all["shared_transparent_huge_pages"] = info.shared_transparent_huge_pages.c_str();
+  return all;
+}
+
+}  // namespace
+
+void bind_info(nb::module_& m) { m.def("system_info", &system_info); }

@@ -1,0 +1,123 @@
+// Send and receive, and the barrier that names who is missing.
+#include "process_group.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "arguments.h"
+#include "element.h"
+#include "errors.h"
+#include "gil.h"
+
+namespace weft::torch_adapter {
+
+namespace {
+
+// Tags below 0 are not torch's: users' messages cannot meet these.
+constexpr int kArrivalTag = -1;
+constexpr int kReleaseTag = -2;
+
+constexpr Operation kMonitoredBarrier{c10d::OpType::BARRIER, "weft:monitored_barrier"};
+
+// Receives, by the rank that they are from.
+using Expected = std::vector<std::pair<int, Request>>;
+
+// Waits for all. Ends the communicator and throws Timeout with the first rank that did not
+// come in time, or with all such ranks. No receive is under way afterwards.
+void await(Communicator& communicator, const Expected& expected, int me,
+           std::chrono::milliseconds timeout, bool name_all) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  std::string missing;
+  for (const auto& [rank, request] : expected) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    try {
+      request.wait(std::max(left, std::chrono::milliseconds(1)));
+    } catch (const Timeout&) {
+      missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+      if (!name_all) break;
+    }
+  }
+  if (missing.empty()) return;
+  const std::string text = "rank " + std::to_string(me) + ", monitored_barrier: rank " + missing +
+                           " did not come within " + std::to_string(timeout.count()) + " ms";
+  communicator.abort(text);
+  for (const auto& [rank, request] : expected) {
+    try {
+      request.wait();
+    } catch (const Error&) {  // it was aborted
+    }
+  }
+  throw Timeout(text);
+}
+
+}  // namespace
+
+ProcessGroupWeft::WorkPtr ProcessGroupWeft::send(Tensors& tensors, int destination, int tag) {
+  return translating([&] {
+    const Site here = site(kSend);
+    const at::Tensor& tensor = only(here, "tensors", tensors);
+    const Element element = moved(common_type(here, {{"tensor", tensors}}));
+    const auto communicator = this->communicator(here);
+    Job job;
+    const void* data = job.read(tensor);
+    auto work = c10::make_intrusive<WorkWeft>(rank_, kSend, sequence_, tensors, tensors,
+                                              std::move(job), communicator);
+    work->add(communicator->isend(data, element.count(tensor.numel()), element.dtype, destination,
+                                  tag));
+    work->started();
+    return WorkPtr(std::move(work));
+  });
+}
+
+ProcessGroupWeft::WorkPtr ProcessGroupWeft::recv(Tensors& tensors, int source, int tag) {
+  return receive(kRecv, tensors, source, tag);
+}
+
+ProcessGroupWeft::WorkPtr ProcessGroupWeft::recvAnysource(Tensors& tensors, int tag) {
+  return receive(kRecvAnySource, tensors, kAnySource, tag);
+}
+
+ProcessGroupWeft::WorkPtr ProcessGroupWeft::receive(const Operation& operation, Tensors& tensors,
+                                                    int source, int tag) {
+  return translating([&] {
+    const Site here = site(operation);
+    const at::Tensor& tensor = only(here, "tensors", tensors);
+    const Element element = moved(common_type(here, {{"tensor", tensors}}));
+    const auto communicator = this->communicator(here);
+    Job job;
+    void* data = job.write(here, tensor);
+    auto work = c10::make_intrusive<WorkWeft>(rank_, operation, sequence_, tensors, tensors,
+                                              std::move(job), communicator);
+    work->add(communicator->irecv(data, element.count(tensor.numel()), element.dtype, source, tag));
+    work->started();
+    return WorkPtr(std::move(work));
+  });
+}
+
+// Everyone reports to rank 0, which releases them when it has heard from all.
+void ProcessGroupWeft::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait_all_ranks) {
+  WithoutGil blocking;
+  translating([&] {
+    const auto communicator = this->communicator(site(kMonitoredBarrier));
+    const auto timeout = opts.timeout > kNoTimeout ? opts.timeout : options_->timeout;
+    std::vector<std::byte> tokens(static_cast<std::size_t>(size_));
+    auto token_of = [&](int rank) { return &tokens[static_cast<std::size_t>(rank)]; };
+    if (rank_ != 0) {
+      communicator->send(token_of(0), 1, DType::kU8, 0, kArrivalTag);
+      Expected release{{0, communicator->irecv(token_of(0), 1, DType::kU8, 0, kReleaseTag)}};
+      await(*communicator, release, rank_, timeout, false);
+      return;
+    }
+    Expected arrivals;
+    for (int rank = 1; rank < size_; ++rank)
+      arrivals.emplace_back(rank,
+                            communicator->irecv(token_of(rank), 1, DType::kU8, rank, kArrivalTag));
+    await(*communicator, arrivals, rank_, timeout, wait_all_ranks);
+    for (int rank = 1; rank < size_; ++rank)
+      communicator->send(token_of(rank), 1, DType::kU8, rank, kReleaseTag);
+  });
+}
+
+}  // namespace weft::torch_adapter

@@ -1,0 +1,107 @@
+"""One case of a benchmark: a collective at a size, and what its numbers mean."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from weft.communicator import Communicator
+from weft.errors import InvalidArgument
+
+COLLECTIVES = (
+    "allreduce", "broadcast", "reduce", "allgather", "reduce_scatter", "alltoall", "gather",
+    "scatter", "barrier", "sendrecv",
+)  # fmt: skip
+REDUCING = frozenset({"allreduce", "reduce", "reduce_scatter"})
+
+# Where `bytes` is the whole message, one block of it for each rank.
+_DIVIDED_INPUT = frozenset({"reduce_scatter", "alltoall", "scatter"})
+_DIVIDED_OUTPUT = frozenset({"allgather", "alltoall", "gather"})
+
+ITEM_BYTES = {
+    "bool": 1, "uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "uint32": 4, "int32": 4,
+    "uint64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8,
+    "complex64": 8, "complex128": 16, "float8_e4m3fn": 1, "float8_e5m2": 1,
+}  # fmt: skip
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_BATCHED_BYTES = 4096
+_BATCH = 64
+
+
+def parse_size(text: str) -> int:
+    """Bytes: "8", "4K", "25M", "1G", where K is 1024."""
+    match = re.fullmatch(r"(\d+)([KMG]?)B?", text.strip().upper().replace("IB", ""))
+    if not match:
+        raise InvalidArgument(f"{text!r} is not a size: write 8, 4K, 25M or 1G (K is 1024)")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is timed, the same on all ranks. The root is rank 0, the reduction a sum."""
+
+    collective: str
+    wanted_bytes: int  # of the whole message, as nccl-tests counts
+    ranks: int
+    dtype: str
+    api: str = "core"
+    symmetric: bool = False
+    algorithm: str = ""
+
+    @property
+    def count(self) -> int:
+        """Elements of one block: the `count` of the call. At least one."""
+        if self.collective == "barrier":
+            return 0
+        divided = self.collective in _DIVIDED_INPUT | _DIVIDED_OUTPUT
+        return max(1, self.wanted_bytes // (self.item * (self.ranks if divided else 1)))
+
+    @property
+    def item(self) -> int:
+        """Bytes of an element."""
+        return ITEM_BYTES[self.dtype]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the whole message that a rank contributes or receives."""
+        return max(self.elements()) * self.item
+
+    @property
+    def batch(self) -> int:
+        """Operations of one sample."""
+        if self.bytes > _BATCHED_BYTES:
+            return 1
+        return max(1, min(_BATCH, _BATCH * 1024 // max(1, self.bytes)))
+
+    @property
+    def bus_factor(self) -> float:
+        """Bus bandwidth over algorithm bandwidth, as nccl-tests define it."""
+        if self.collective == "allreduce":
+            return 2 * (self.ranks - 1) / self.ranks
+        if self.collective in _DIVIDED_INPUT | _DIVIDED_OUTPUT:
+            return (self.ranks - 1) / self.ranks
+        return 1.0
+
+    def algorithm_of(self, comm: Communicator) -> str | None:
+        """What Weft runs for it; None for point to point, which has nothing to choose."""
+        if self.collective == "sendrecv":
+            return None
+        return comm.algorithm_for(self.collective, self.count, self.dtype, algorithm=self.algorithm)
+
+    def elements(self) -> tuple[int, int]:
+        """Elements of the larger side's input and output."""
+        inside = self.ranks if self.collective in _DIVIDED_INPUT else 1
+        outside = self.ranks if self.collective in _DIVIDED_OUTPUT else 1
+        return self.count * inside, self.count * outside
+
+    def sides(self, rank: int) -> tuple[int | None, int | None]:
+        """Elements of this rank's input and output; None where it has none."""
+        before, after = self.elements()
+        if self.collective == "barrier":
+            return None, None
+        if self.collective in ("broadcast", "scatter") and rank != 0:
+            return None, after
+        if self.collective in ("reduce", "gather") and rank != 0:
+            return before, None
+        return before, after

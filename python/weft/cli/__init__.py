@@ -1,0 +1,19 @@
+"""The command `weft`: one file a subcommand."""
+
+from __future__ import annotations
+
+import click
+
+import weft
+from weft.cli.bench import bench
+from weft.cli.info import info
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(weft.__version__, prog_name="weft")
+def main() -> None:
+    """Collectives as proved plans, for PyTorch, NumPy and C++."""
+
+
+main.add_command(bench)
+main.add_command(info)

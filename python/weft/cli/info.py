@@ -1,0 +1,103 @@
+"""`weft info`: this build, this machine, and what is missing and why."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from weft import _build_info, _core
+
+_EPILOG = """\b
+Examples:
+  weft info
+  weft info --json | python -m json.tool
+"""
+
+
+def gathered() -> dict[str, Any]:
+    """All that `weft info` knows, as one JSON object."""
+    build = {
+        "compiler": _build_info.COMPILER,
+        "build_type": _build_info.BUILD_TYPE,
+        "architecture": _build_info.PROCESSOR,
+    }
+    return {**_core.system_info(), "build": build, "torch_adapter": _torch_adapter()}
+
+
+def _torch_adapter() -> dict[str, Any]:
+    if _build_info.TORCH_MISSING:
+        return {"available": False, "text": _build_info.TORCH_MISSING}
+    return {"available": True, "text": f"built for torch {_build_info.TORCH_VERSION}"}
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def info(as_json: bool) -> None:
+    """Shows this build, its fabrics and adapters, and the machine as Weft sees it."""
+    known = gathered()
+    if as_json:
+        click.echo(json.dumps(known))
+        return
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, text in _lines(known):
+        table.add_row(name, text)
+    Console().print(table)
+
+
+def _lines(known: dict[str, Any]) -> list[tuple[str, str]]:
+    build = known["build"]
+    lines = [
+        ("Weft", known["version"]),
+        ("build", f"{build['compiler']}, {build['build_type']}, {build['architecture']}"),
+        ("instruction set", known["instruction_set"]),
+        ("PyTorch adapter", _availability(known["torch_adapter"])),
+        *((f"fabric {f['name']}", _availability(f)) for f in known["fabrics"]),
+        ("processor", known["processor"] or "not known"),
+        ("cores", _cores(known)),
+        *((f"cache L{c['level']} {c['type'].lower()}", _cache(c)) for c in known["caches"]),
+        *((f"NUMA node {n['node']}", _node(n)) for n in known["numa_nodes"]),
+        ("huge pages", _huge_pages(known)),
+    ]
+    return lines
+
+
+def _availability(part: dict[str, Any]) -> str:
+    return ("[green]yes[/]: " if part["available"] else "[yellow]no[/]: ") + part["text"]
+
+
+def _cores(known: dict[str, Any]) -> str:
+    quota = known["quota_processors"]
+    limit = f"cgroup grants {quota:g}" if quota else "no cgroup limit"
+    return (
+        f"{known['usable_cores']} usable: {known['online_processors']} online, "
+        f"{known['affinity_processors']} in the affinity mask, {limit}"
+    )
+
+
+def _cache(cache: dict[str, Any]) -> str:
+    return f"{_bytes(cache['bytes'])}, shared by processors {cache['shared_by']}"
+
+
+def _node(node: dict[str, Any]) -> str:
+    return f"processors {node['processors']}, {_bytes(node['bytes'])}"
+
+
+def _huge_pages(known: dict[str, Any]) -> str:
+    return (
+        f"{_bytes(known['huge_page_bytes'])}, {known['huge_pages_reserved']} reserved; "
+        f"transparent: {known['transparent_huge_pages'] or 'not known'}; "
+        f"in shared memory: {known['shared_transparent_huge_pages'] or 'not known'}"
+    )
+
+
+def _bytes(count: int) -> str:
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count >= 1 << power:
+            return f"{count / (1 << power):.4g} {unit}"
+    return f"{count} B"

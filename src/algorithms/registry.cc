@@ -1,0 +1,225 @@
+#include "algorithms/registry.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "weft/error.h"
+#include "weft/verify.h"
+
+namespace weft {
+namespace {
+
+// To add an algorithm: its file, its line in registry.h, its line here.
+std::vector<Algorithm> make_builtins() {
+  return {
+      allreduce_one_shot(),
+      allreduce_two_shot(),
+      allreduce_ring(),
+      allreduce_recursive_doubling(),
+      allreduce_rabenseifner(),
+      allreduce_two_level(),
+      allreduce_direct(),
+      broadcast_one_shot(),
+      broadcast_knomial(),
+      broadcast_chain(),
+      broadcast_scatter_allgather(),
+      reduce_direct(),
+      reduce_binomial(),
+      allgather_direct(),
+      allgather_ring(),
+      reduce_scatter_direct(),
+      reduce_scatter_ring(),
+      alltoall_direct(),
+      alltoall_pairwise(),
+      gather_direct(),
+      scatter_direct(),
+      barrier_dissemination(),
+      sendrecv_stream(),
+  };
+}
+
+const std::vector<Algorithm>& builtins() {
+  static const std::vector<Algorithm> algorithms = make_builtins();
+  return algorithms;
+}
+
+// The algorithms that users have added.
+class Registry {
+ public:
+  std::vector<Algorithm> all() {
+    std::lock_guard lock(mutex_);
+    std::vector<Algorithm> algorithms;
+    for (const auto& [name, algorithm] : added_) algorithms.push_back(algorithm);
+    return algorithms;
+  }
+
+  void add(Algorithm algorithm) {
+    std::lock_guard lock(mutex_);
+    std::string name = algorithm.name;
+    added_.insert_or_assign(std::move(name), std::move(algorithm));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, Algorithm> added_;
+};
+
+Registry& registry() {
+  static Registry registry;
+  return registry;
+}
+
+std::vector<Algorithm> all_algorithms() {
+  std::vector<Algorithm> algorithms = builtins();
+  for (Algorithm& added : registry().all()) algorithms.push_back(std::move(added));
+  return algorithms;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string_view after_slash(std::string_view name) { return name.substr(name.find('/') + 1); }
+
+bool has_root(Collective collective) {
+  return collective == Collective::kBroadcast || collective == Collective::kReduce ||
+         collective == Collective::kGather || collective == Collective::kScatter;
+}
+
+void check_name(const Algorithm& algorithm) {
+  const std::string prefix = std::string(name_of(algorithm.collective)) + "/";
+  if (!algorithm.name.starts_with(prefix) || algorithm.name.size() == prefix.size() ||
+      algorithm.name.find_first_of(" \t\n\"\\=/", prefix.size()) != std::string::npos)
+    throw InvalidArgument("\"" + algorithm.name + "\" is no name for a " +
+                          std::string(name_of(algorithm.collective)) + ": call it \"" + prefix +
+                          "my_name\"");
+  const auto& names = builtin_algorithm_names();
+  if (std::find(names.begin(), names.end(), algorithm.name) != names.end())
+    throw InvalidArgument(algorithm.name +
+                          " comes with weft and stays as it is: choose another "
+                          "name");
+  if (!algorithm.write) throw InvalidArgument(algorithm.name + " has no function `write`");
+}
+
+Plan plan_of(const Algorithm& algorithm, int ranks, const Params& params) {
+  Plan plan;
+  for (int rank = 0; rank < ranks; ++rank) {
+    RankPlan own = make_rank_plan(algorithm, rank, ranks, params);
+    if (rank == 0)
+      plan.shape = own.shape;
+    else if (plan.shape != own.shape)
+      throw InvalidPlan(algorithm.name + ": rank " + std::to_string(rank) +
+                        " declares other blocks, channels or parameters than rank 0: declare "
+                        "the same on all ranks");
+    plan.programs.push_back(std::move(own.program));
+  }
+  return plan;
+}
+
+void prove(const Algorithm& algorithm, int ranks, const Params& params) {
+  VerifyReport report = verify(plan_of(algorithm, ranks, params));
+  if (!report.ok())
+    throw InvalidPlan(algorithm.name + " is refused: its plan for " + std::to_string(ranks) +
+                      " ranks is wrong.\n" + to_text(report));
+}
+
+// Words that a user has misspelt would otherwise be kept and change nothing. What an algorithm
+// knows is what it asks for when it is given nothing.
+void check_params(const Algorithm& algorithm, int ranks, Params given) {
+  if (has_root(algorithm.collective)) given.erase("root");
+  if (given.empty() || !refusal(algorithm, ranks, {}).empty()) return;
+  Builder probe(0, {algorithm.name, algorithm.collective, ranks, {}, 1, 1, {}});
+  algorithm.write(probe);
+  Params known = probe.shape().params;
+  if (has_root(algorithm.collective)) known.try_emplace("root", 0);
+  for (const auto& [name, value] : given) {
+    if (known.contains(name)) continue;
+    std::vector<std::string> names;
+    for (const auto& [word, fallback] : known) names.push_back(word);
+    throw InvalidArgument(algorithm.name + " has no parameter \"" + name +
+                          "\"; it has: " + (names.empty() ? "none" : joined(names)));
+  }
+}
+
+}  // namespace
+
+std::string refusal(const Algorithm& algorithm, int ranks, const Params& params) {
+  if (ranks < 1) return "a plan needs at least one rank";
+  auto root = params.find("root");
+  if (root != params.end() && (root->second < 0 || root->second >= ranks))
+    return "root = " + std::to_string(root->second) + ": ranks are 0 .. " +
+           std::to_string(ranks - 1);
+  return algorithm.refuses ? algorithm.refuses(ranks, params) : "";
+}
+
+const std::vector<std::string>& builtin_algorithm_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Algorithm& algorithm : builtins()) all.push_back(algorithm.name);
+    return all;
+  }();
+  return names;
+}
+
+std::vector<std::string> algorithm_names() {
+  std::vector<std::string> names;
+  for (const Algorithm& algorithm : all_algorithms()) names.push_back(algorithm.name);
+  return names;
+}
+
+Algorithm find_algorithm(std::string_view name) {
+  std::vector<Algorithm> found;
+  for (Algorithm& algorithm : all_algorithms()) {
+    if (algorithm.name == name) return algorithm;
+    if (after_slash(algorithm.name) == name) found.push_back(std::move(algorithm));
+  }
+  if (found.size() == 1) return found.front();
+  const std::string quoted = "\"" + std::string(name) + "\"";
+  if (found.empty())
+    throw InvalidArgument("there is no algorithm " + quoted +
+                          "; there are: " + joined(algorithm_names()));
+  std::vector<std::string> candidates;
+  for (const Algorithm& algorithm : found) candidates.push_back(algorithm.name);
+  throw InvalidArgument("algorithm " + quoted + " may be any of " + joined(candidates) +
+                        ": give the full name");
+}
+
+void register_algorithm(Algorithm algorithm) {
+  check_name(algorithm);
+  bool proved = false;
+  for (int ranks : {1, 2, 3, 4, 5, 8}) {
+    for (int root = 0; root < (has_root(algorithm.collective) ? ranks : 1); ++root) {
+      Params params;
+      if (has_root(algorithm.collective)) params["root"] = root;
+      if (!refusal(algorithm, ranks, params).empty()) continue;
+      prove(algorithm, ranks, params);
+      proved = true;
+    }
+  }
+  if (!proved)
+    throw InvalidPlan(algorithm.name +
+                      " refuses 1, 2, 3, 4, 5 and 8 ranks, so that it cannot be "
+                      "verified: serve at least one of them");
+  registry().add(std::move(algorithm));
+}
+
+Plan make_plan(std::string_view algorithm, int ranks, Params params) {
+  if (ranks < 1) throw InvalidArgument("a plan for " + std::to_string(ranks) + " ranks");
+  return plan_of(find_algorithm(algorithm), ranks, params);
+}
+
+RankPlan make_rank_plan(const Algorithm& algorithm, int rank, int ranks, Params params) {
+  if (auto why = refusal(algorithm, ranks, params); !why.empty())
+    throw InvalidArgument(algorithm.name + " cannot serve this: " + why);
+  check_params(algorithm, ranks, params);
+  if (has_root(algorithm.collective)) params.try_emplace("root", 0);
+  Builder builder(rank, {algorithm.name, algorithm.collective, ranks, std::move(params), 1, 1, {}});
+  algorithm.write(builder);
+  Program program = builder.finish();
+  return {builder.shape(), std::move(program)};
+}
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+// How many cores this process may keep busy. A thread that spins on a core which another
+// rank needs makes both slow, so waiting asks here first.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+// Where the facts are read; the defaults are this process's. Tests put others here.
+struct CpuProbe {
+  std::string root;             // before every path: root + "/proc/self/cgroup"
+  std::optional<int> affinity;  // in place of the calling thread's mask
+};
+
+struct CpuLimits {
+  int affinity = 1;        // processors in the calling thread's affinity mask
+  double quota = 0;        // processors' worth of time that the cgroups grant; 0: no limit
+  std::string quota_file;  // the file that says so, the tightest of the process's cgroups
+
+  // The lesser of both, a part of a core counting as one. At least 1.
+  int usable() const;
+};
+
+// Walks cgroup v2 and the v1 cpu controller from the process's own group up to the
+// mount, since a parent's quota binds its children. What cannot be read limits nothing.
+// Read afresh at each call: quotas and masks change. Thread safe.
+CpuLimits cpu_limits(const CpuProbe& probe = {});
+
+// cpu_limits().usable()
+int usable_cores();
+
+// What the launcher said of threads and local ranks, as it stands in the environment:
+// (name, value) of those of OMP_NUM_THREADS, LOCAL_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_SIZE,
+// MPI_LOCALNRANKS and SLURM_TASKS_PER_NODE that are set.
+std::vector<std::pair<std::string, std::string>> launch_hints();
+
+}  // namespace weft

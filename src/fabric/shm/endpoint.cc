@@ -1,0 +1,202 @@
+#include "fabric/shm/endpoint.h"
+
+#include <cassert>
+#include <cstring>
+#include <sstream>
+
+#include "weft/error.h"
+
+namespace weft::shm {
+namespace {
+
+std::string rank(std::size_t place) { return "rank " + std::to_string(place) + ": "; }
+
+// Runs `wait` and lets its error name the rank.
+template <typename Wait>
+auto naming(std::size_t place, Wait wait) {
+  try {
+    return wait();
+  } catch (const PeerLost& error) {
+    throw PeerLost(rank(place) + error.what());
+  } catch (const Timeout& error) {
+    throw Timeout(rank(place) + error.what());
+  }
+}
+
+// "lane <location> <members> <own place>"
+Location parse_ticket(const std::string& ticket, std::size_t place, std::size_t members) {
+  std::istringstream in(ticket);
+  std::string word;
+  Location where;
+  std::size_t their_members = 0, their_place = 0;
+  if (!(in >> word >> where.bits >> their_members >> their_place) || word != "lane") {
+    throw InvalidArgument(rank(place) + "damaged ticket of a lane");
+  }
+  if (their_members != members || their_place != place) {
+    throw InvalidArgument(rank(place) + "its lane has " + std::to_string(their_members) +
+                          " members and it is number " + std::to_string(their_place) +
+                          ", here they are " + std::to_string(members) +
+                          "; give all ranks the same members in the same order");
+  }
+  return where;
+}
+
+// The first record wins. The text is whole before the state says so.
+void record_abort(Lane& lane, const std::string& why) {
+  AbortRecord& record = lane.head.abort;
+  std::uint32_t none = AbortRecord::kNone;
+  // relaxed: winning the record orders nothing, publishing it does.
+  if (record.state.compare_exchange_strong(none, AbortRecord::kWriting,
+                                           std::memory_order_relaxed)) {
+    const std::size_t length = std::min(why.size(), AbortRecord::kTextBytes - 1);
+    std::memcpy(record.text, why.data(), length);
+    record.text[length] = 0;
+    // release, twice: the text before the state, the state before the trouble.
+    record.state.store(AbortRecord::kWritten, std::memory_order_release);
+    lane.head.trouble.store(1, std::memory_order_release);
+  }
+}
+
+}  // namespace
+
+ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Mapping> control,
+                         const std::vector<std::shared_ptr<Remote>>& members, int me,
+                         Clock::duration patience)
+    : segments_(std::move(segments)),
+      control_(std::move(control)),
+      block_(segments_->allocate(Lane::bytes(members.size()), Segments::Use::kInternal)),
+      mapping_(segments_->find(segment_of(block_.where))->mapping),
+      lane_(reinterpret_cast<Lane*>(block_.data)),
+      me_(me),
+      patience_(patience) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    Peer peer{.reached = Reached(members[i])};
+    peer.ours = lane_->inbox(static_cast<int>(i));
+    peers_.push_back(std::move(peer));
+    if (members[i]) members[i]->attach(&lane_->head.trouble);
+  }
+}
+
+ShmEndpoint::~ShmEndpoint() {
+  if (mark_.forked()) return;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (static_cast<int>(i) != me_) peers_[i].reached.remote().detach(&lane_->head.trouble);
+  }
+  segments_->release(block_);
+}
+
+std::string ShmEndpoint::ticket() const {
+  std::ostringstream out;
+  out << "lane " << block_.where.bits << ' ' << peers_.size() << ' ' << me_;
+  return out.str();
+}
+
+void ShmEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_point deadline) {
+  mark_.check();
+  if (tickets.size() != peers_.size()) {
+    throw InvalidArgument("tickets: " + std::to_string(tickets.size()) + " for a lane of " +
+                          std::to_string(peers_.size()));
+  }
+  std::vector<Location> where;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    where.push_back(parse_ticket(tickets[i], i, peers_.size()));
+    if (static_cast<int>(i) != me_) peers_[i].reached.remote().ask(segment_of(where[i]));
+  }
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (static_cast<int>(i) == me_) continue;
+    Peer& peer = peers_[i];
+    const Clock::duration left = deadline - Clock::now();
+    naming(i, [&] {
+      auto reach = [&](Location place, std::size_t bytes) {
+        return peer.reached.reach(place, bytes, left, [] { return false; });
+      };
+      peer.lane = reinterpret_cast<Lane*>(reach(where[i], Lane::bytes(peers_.size())));
+      peer.theirs = peer.lane->inbox(me_);
+      peer.bell = reinterpret_cast<Control*>(
+          reach(location_of(kControlSegment, 0), sizeof(Control)));
+    });
+  }
+  // release: an abort() on another thread sees the peers' lanes.
+  connected_.store(true, std::memory_order_release);
+}
+
+void ShmEndpoint::post(int peer, int channel, std::uint64_t number, const Header& header,
+                       const void* payload) {
+  assert(peer != me_);
+  mark_.check();
+  Peer& to = at(peer);
+  Entry& entry = to.theirs->box[channel][number % kMailboxDepth];
+  entry.header = header;
+  if (header.bytes > 0 && header.bytes <= kInlineBytes) {
+    std::memcpy(entry.payload(header.bytes), payload, header.bytes);
+  }
+  // release: the entry, and all that this thread wrote before, goes before the stamp.
+  entry.stamp.store(number + 1, std::memory_order_release);
+  ring(*to.bell);
+}
+
+Arrival ShmEndpoint::arrival(int peer, int channel, std::uint64_t number) {
+  Entry& entry = at(peer).ours->box[channel][number % kMailboxDepth];
+  // acquire: pairs with the stamp's release in post().
+  if (entry.stamp.load(std::memory_order_acquire) != number + 1) return {};
+  const std::size_t bytes = entry.header.bytes;
+  return {&entry.header, bytes <= kInlineBytes ? entry.payload(bytes) : nullptr};
+}
+
+void ShmEndpoint::credit(int peer, int channel, std::uint64_t total) {
+  mark_.check();
+  Peer& to = at(peer);
+  // release: our reads of the messages end before their room is used again.
+  to.theirs->credits[channel].total.store(total, std::memory_order_release);
+  ring(*to.bell);
+}
+
+std::uint64_t ShmEndpoint::credits(int peer, int channel) {
+  // acquire: pairs with the release in credit().
+  return at(peer).ours->credits[channel].total.load(std::memory_order_acquire);
+}
+
+std::byte* ShmEndpoint::reach(int peer, Location where, std::size_t bytes) {
+  return naming(static_cast<std::size_t>(peer), [&] {
+    return at(peer).reached.reach(where, bytes, patience_, [this] { return troubled(); });
+  });
+}
+
+// relaxed, twice: a progress report orders nothing.
+void ShmEndpoint::entered(std::uint64_t sequence) {
+  lane().head.entered.store(sequence, std::memory_order_relaxed);
+}
+std::uint64_t ShmEndpoint::last_entered(int peer) {
+  return at(peer).lane->head.entered.load(std::memory_order_relaxed);
+}
+
+std::string ShmEndpoint::lost(int peer) { return at(peer).reached.remote().lost(); }
+
+void ShmEndpoint::abort(const std::string& why) {
+  mark_.check();
+  record_abort(lane(), why);
+  ring(*reinterpret_cast<Control*>(control_->data()));
+  // acquire: pairs with the release in connect().
+  if (!connected_.load(std::memory_order_acquire)) return;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (static_cast<int>(i) == me_) continue;
+    record_abort(*peers_[i].lane, why);
+    ring(*peers_[i].bell);
+  }
+}
+
+bool ShmEndpoint::troubled() const {
+  // relaxed: a hint to look closer.
+  return lane().head.trouble.load(std::memory_order_relaxed) != 0;
+}
+
+std::string ShmEndpoint::why_aborted() const {
+  // acquire: after trouble was seen, the state is not read from before it.
+  if (lane().head.trouble.load(std::memory_order_acquire) == 0) return {};
+  const AbortRecord& record = lane().head.abort;
+  // acquire: pairs with the release in record_abort().
+  if (record.state.load(std::memory_order_acquire) != AbortRecord::kWritten) return {};
+  return {record.text, ::strnlen(record.text, AbortRecord::kTextBytes)};
+}
+
+}  // namespace weft::shm

@@ -1,0 +1,68 @@
+// One lane over shared memory. Sends are stores into the peers' segments, receives are
+// loads from the own one; layout.h draws them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "fabric/shm/doorbell.h"
+#include "fabric/shm/process.h"
+#include "fabric/shm/reached.h"
+#include "fabric/shm/segments.h"
+
+namespace weft::shm {
+
+// Lives on without its fabric: it then neither sleeps nor notices losses, but disturbs nobody.
+class ShmEndpoint final : public Endpoint {
+ public:
+  // `members` in order, null at `me`. `patience` limits every later wait for a peer's memory.
+  ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Mapping> control,
+              const std::vector<std::shared_ptr<Remote>>& members, int me,
+              Clock::duration patience);
+  ~ShmEndpoint() override;
+
+  std::string ticket() const override;
+  void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override;
+
+  void post(int peer, int channel, std::uint64_t number, const Header& header,
+            const void* payload) override;
+  Arrival arrival(int peer, int channel, std::uint64_t number) override;
+  void credit(int peer, int channel, std::uint64_t total) override;
+  std::uint64_t credits(int peer, int channel) override;
+  std::byte* reach(int peer, Location where, std::size_t bytes) override;
+
+  void entered(std::uint64_t sequence) override;
+  std::uint64_t last_entered(int peer) override;
+  std::string lost(int peer) override;
+  void abort(const std::string& why) override;
+  bool troubled() const override;
+  std::string why_aborted() const override;
+
+ private:
+  struct Peer {
+    Inbox* theirs = nullptr;  // what we write: our place in the peer's segment
+    Inbox* ours = nullptr;    // what we read: the peer's place in our segment
+    Control* bell = nullptr;
+    Lane* lane = nullptr;
+    Reached reached;
+  };
+
+  Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
+  Lane& lane() const { return *lane_; }
+
+  const ForkMark mark_;
+  const std::shared_ptr<Segments> segments_;
+  const std::shared_ptr<Mapping> control_;
+  const SymmetricBlock block_;
+  const std::shared_ptr<Mapping> mapping_;  // of block_: it outlives the release
+  Lane* const lane_;
+  const int me_;
+  const Clock::duration patience_;
+  std::vector<Peer> peers_;
+  std::atomic<bool> connected_{false};
+};
+
+}  // namespace weft::shm

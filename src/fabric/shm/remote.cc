@@ -1,0 +1,204 @@
+#include "fabric/shm/remote.h"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/errno_text.h"
+#include "fabric/shm/doorbell.h"
+#include "fabric/shm/segments.h"
+#include "weft/error.h"
+
+namespace weft::shm {
+namespace {
+
+// connect() on a Unix socket waits, while the listener's queue is full, as long as
+// sending may.
+void limit_waiting(int socket, Clock::time_point deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::microseconds>(deadline - Clock::now());
+  const auto wait = std::max<std::int64_t>(left.count(), 1);
+  const timeval limit{static_cast<time_t>(wait / 1'000'000),
+                      static_cast<suseconds_t>(wait % 1'000'000)};
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+int connect_to(int socket, const Token& token) {
+  const auto [name, length] = socket_of(token);
+  int result;
+  do {
+    result = ::connect(socket, reinterpret_cast<const sockaddr*>(&name), length);
+  } while (result != 0 && errno == EINTR);
+  return result == 0 ? 0 : errno;
+}
+
+std::exception_ptr released_segment() {
+  return std::make_exception_ptr(PeerLost("it has released the memory that it named"));
+}
+
+}  // namespace
+
+Remote::Remote(Address address, const Token& own, std::shared_ptr<Watcher> watcher,
+               std::shared_ptr<Mapping> control)
+    : address_(std::move(address)),
+      own_(own),
+      watcher_(std::move(watcher)),
+      control_(std::move(control)) {}
+
+Remote::~Remote() {
+  if (socket_) watcher_->forget(socket_.get());
+}
+
+void Remote::dial(Clock::time_point deadline) {
+  std::lock_guard once(dialling_);
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::kUnknown) return;
+  }
+  LiveFd socket([] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); });
+  if (!socket) throw Unsupported("no socket to it, " + errno_text("socket"));
+  limit_waiting(socket.get(), deadline);
+  const int error = connect_to(socket.get(), address_.token);
+  if (error == EAGAIN || error == ETIMEDOUT) throw Timeout("it does not accept connections");
+
+  std::lock_guard lock(mutex_);
+  if (error == ECONNREFUSED || (error == 0 && !same_user(socket.get()))) {
+    lose(State::kLost);
+    return;
+  }
+  if (error != 0) throw Unsupported("no connection to it, " + errno_text("connect", error));
+  Message hello;
+  hello.kind = Kind::kHello;
+  hello.token = own_;
+  if (!send_message(socket.get(), hello)) {
+    lose(State::kLost);
+    return;
+  }
+  watcher_->watch(socket.get(), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->on_readable();
+  });
+  socket_ = std::move(socket);
+  state_ = State::kDialled;
+  ask_locked(kControlSegment);
+}
+
+void Remote::ask(std::uint32_t id) {
+  std::lock_guard lock(mutex_);
+  ask_locked(id);
+}
+
+void Remote::ask_locked(std::uint32_t id) {
+  if (state_ != State::kDialled && state_ != State::kWelcomed) return;
+  if (segments_.contains(id) || refused_.contains(id) || !asked_.insert(id).second) return;
+  Message ask;
+  ask.kind = Kind::kAsk;
+  ask.token = own_;
+  ask.segment = id;
+  // If it cannot be sent the peer is gone, and the watcher says so.
+  (void)send_message(socket_.get(), ask);
+}
+
+std::shared_ptr<Mapping> Remote::segment(std::uint32_t id, Clock::time_point deadline) {
+  mark_.check();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (const auto found = segments_.find(id); found != segments_.end()) return found->second;
+    if (const auto refused = refused_.extract(id)) std::rethrow_exception(refused.mapped());
+    if (!why_lost_.empty()) throw PeerLost(why_lost_);
+    ask_locked(id);
+    if (changed_.wait_until(lock, deadline) == std::cv_status::timeout) {
+      throw Timeout("its " + address_.process() + " does not answer");
+    }
+  }
+}
+
+void Remote::on_readable() {
+  std::lock_guard lock(mutex_);
+  for (;;) {
+    const Received received = receive_message(socket_.get());
+    switch (received.what) {
+      case Received::What::kNothing:
+        return;
+      case Received::What::kMessage:
+        if (received.message.token == address_.token) {
+          take(received);
+          break;
+        }
+        [[fallthrough]];
+      case Received::What::kEnd:
+      case Received::What::kNonsense:
+        lose(state_ == State::kLeft ? State::kLeft : State::kLost);
+        return;
+    }
+  }
+}
+
+void Remote::take(const Received& received) {
+  const Message& message = received.message;
+  if (message.kind == Kind::kWelcome) state_ = State::kWelcomed;
+  if (message.kind == Kind::kBye) state_ = State::kLeft;
+  if (message.kind == Kind::kGive) map(received);
+  if (message.kind == Kind::kGone) refused_[message.segment] = released_segment();
+  if (message.kind == Kind::kGone || message.kind == Kind::kGive) asked_.erase(message.segment);
+  changed_.notify_all();
+}
+
+void Remote::map(const Received& received) {
+  const Message& message = received.message;
+  for (std::uint32_t i = 0; i < message.released; ++i) {
+    const auto found = segments_.find(message.released_segments[i]);
+    if (found == segments_.end()) continue;
+    found->second->mark_released();
+    segments_.erase(found);
+  }
+  try {
+    // In one process there is one mapping: ranks then share addresses as threads do.
+    if (const auto local = find_local(address_.token)) {
+      if (const auto segment = local->find(message.segment)) {
+        segments_[message.segment] = segment->mapping;
+      } else {
+        refused_[message.segment] = released_segment();
+      }
+    } else {
+      segments_[message.segment] = Mapping::of(received.memory.get(), message.bytes);
+    }
+  } catch (const Unsupported&) {
+    refused_[message.segment] = std::current_exception();
+  }
+}
+
+void Remote::lose(State state) {
+  why_lost_ = "its process " + std::to_string(address_.pid);
+  if (state == State::kLeft) {
+    why_lost_ += " left";
+  } else {
+    why_lost_ += state_ == State::kWelcomed ? " died" : " is gone, or refused the connection";
+  }
+  state_ = state;
+  if (socket_) watcher_->forget(socket_.get());
+  socket_ = LiveFd();
+  // release: who sees the trouble finds everything that the peer had sent before.
+  for (auto* trouble : troubles_) trouble->store(1, std::memory_order_release);
+  ring(*reinterpret_cast<Control*>(control_->data()));
+  changed_.notify_all();
+}
+
+std::string Remote::lost() const {
+  std::lock_guard lock(mutex_);
+  return why_lost_;
+}
+
+void Remote::attach(std::atomic<std::uint32_t>* trouble) {
+  std::lock_guard lock(mutex_);
+  troubles_.insert(trouble);
+  if (!why_lost_.empty()) trouble->store(1, std::memory_order_release);
+}
+
+void Remote::detach(std::atomic<std::uint32_t>* trouble) {
+  if (mark_.forked()) return;
+  std::lock_guard lock(mutex_);
+  troubles_.erase(trouble);
+}
+
+}  // namespace weft::shm

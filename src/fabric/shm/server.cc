@@ -1,0 +1,108 @@
+#include "fabric/shm/server.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "base/errno_text.h"
+#include "fabric/shm/address.h"
+#include "weft/error.h"
+
+namespace weft::shm {
+namespace {
+
+LiveFd spare_descriptor() {
+  return LiveFd([] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); });
+}
+
+}  // namespace
+
+Server::Server(const Token& token, std::shared_ptr<Segments> segments, Watcher& watcher)
+    : token_(token),
+      segments_(std::move(segments)),
+      watcher_(watcher),
+      listener_([] {
+        return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      }),
+      spare_(spare_descriptor()) {
+  const auto [name, length] = socket_of(token_);
+  if (!listener_ || ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0 ||
+      ::listen(listener_.get(), SOMAXCONN) != 0) {
+    throw Unsupported("shm: cannot listen for peers, " + errno_text("Unix socket"));
+  }
+  watcher_.watch(listener_.get(), [this] { accept(); });
+}
+
+void Server::accept() {
+  LiveFd socket([this] {
+    return ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  });
+  if (!socket && (errno == EMFILE || errno == ENFILE)) turn_away();
+  if (!socket || !same_user(socket.get())) return;
+  const int fd = socket.get();
+  Client& client = clients_[fd];
+  client.socket = std::move(socket);
+  watcher_.watch(fd, [this, &client] { serve(client); });
+}
+
+// A connection that stays in the queue would keep the watcher awake for ever.
+void Server::turn_away() {
+  spare_ = LiveFd();
+  LiveFd refused([this] { return ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC); });
+  refused = LiveFd();
+  spare_ = spare_descriptor();
+}
+
+void Server::serve(Client& client) {
+  const Received received = receive_message(client.socket.get());
+  if (received.what == Received::What::kNothing) return;
+  if (received.what == Received::What::kMessage && answer(client, received)) return;
+  // It left, or talks nonsense: either way there is nobody to serve.
+  const int fd = client.socket.get();
+  watcher_.forget(fd);
+  clients_.erase(fd);
+}
+
+bool Server::answer(Client& client, const Received& received) {
+  switch (received.message.kind) {
+    case Kind::kHello:
+      client.greeted = true;
+      return send_message(client.socket.get(), message(Kind::kWelcome));
+    case Kind::kAsk:
+      return client.greeted && give(client, received.message.segment);
+    default:
+      return false;
+  }
+}
+
+bool Server::give(Client& client, std::uint32_t id) {
+  const auto segment = segments_->find(id);
+  Message reply = message(segment ? Kind::kGive : Kind::kGone);
+  reply.segment = id;
+  if (!segment) return send_message(client.socket.get(), reply);
+  reply.bytes = segment->mapping->bytes();
+  for (auto each = client.given.begin(); each != client.given.end();) {
+    if (segments_->find(*each) || reply.released == Message::kMostReleased) {
+      ++each;
+    } else {
+      reply.released_segments[reply.released++] = *each;
+      each = client.given.erase(each);
+    }
+  }
+  client.given.insert(id);
+  return send_message(client.socket.get(), reply, segment->memory.get());
+}
+
+Message Server::message(Kind kind) const {
+  Message message;
+  message.kind = kind;
+  message.token = token_;
+  return message;
+}
+
+void Server::goodbye() {
+  for (const auto& [fd, client] : clients_) (void)send_message(fd, message(Kind::kBye));
+}
+
+}  // namespace weft::shm

@@ -1,0 +1,49 @@
+// The listening half of a fabric: answers peers who ask for its segments.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+#include "fabric/shm/process.h"
+#include "fabric/shm/segments.h"
+#include "fabric/shm/token.h"
+#include "fabric/shm/watcher.h"
+#include "fabric/shm/wire.h"
+
+namespace weft::shm {
+
+// Works on the watcher's thread only; construct before it watches, and call goodbye() and
+// the destructor after it has stopped.
+class Server {
+ public:
+  // Listens at the socket named by `token`. Throws Unsupported if it cannot.
+  Server(const Token& token, std::shared_ptr<Segments> segments, Watcher& watcher);
+
+  // Tells all who have dialled that this fabric leaves of its own will.
+  void goodbye();
+
+ private:
+  struct Client {
+    LiveFd socket;
+    bool greeted = false;
+    std::set<std::uint32_t> given;  // segments it may have mapped
+  };
+
+  void accept();
+  void turn_away();
+  void serve(Client& client);
+  bool answer(Client& client, const Received& received);
+  bool give(Client& client, std::uint32_t id);
+  Message message(Kind kind) const;
+
+  Token token_;
+  std::shared_ptr<Segments> segments_;
+  Watcher& watcher_;
+  LiveFd listener_;
+  LiveFd spare_;  // given up for a moment when no descriptor is left to accept with
+  std::unordered_map<int, Client> clients_;
+};
+
+}  // namespace weft::shm

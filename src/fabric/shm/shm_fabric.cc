@@ -1,0 +1,159 @@
+#include "fabric/shm/shm_fabric.h"
+
+#include "base/membarrier.h"
+#include "fabric/shm/doorbell.h"
+#include "fabric/shm/endpoint.h"
+#include "weft/communicator.h"
+#include "weft/error.h"
+
+namespace weft::shm {
+namespace {
+
+// The first segment that a fabric makes is its control segment.
+std::shared_ptr<Mapping> make_control(Segments& segments) {
+  segments.allocate(sizeof(Control), Segments::Use::kInternal);
+  return segments.find(kControlSegment)->mapping;
+}
+
+std::string member(std::size_t place, const Address& address) {
+  return "rank " + std::to_string(place) + " (" + address.process() + "): ";
+}
+
+// Runs `step` for one member and lets its error name the member.
+template <typename Step>
+void naming(std::size_t place, const Address& address, Step step) {
+  try {
+    step();
+  } catch (const PeerLost& error) {
+    throw PeerLost(member(place, address) + error.what());
+  } catch (const Timeout& error) {
+    throw Timeout(member(place, address) + error.what());
+  } catch (const Unsupported& error) {
+    throw Unsupported(member(place, address) + error.what());
+  }
+}
+
+}  // namespace
+
+ShmFabric::ShmFabric()
+    : token_(Token::random()),
+      address_(Address::own(token_)),
+      segments_(std::make_shared<Segments>()),
+      control_(make_control(*segments_)),
+      watcher_(std::make_shared<Watcher>()),
+      server_(std::make_unique<Server>(token_, segments_, *watcher_)) {
+  register_heavy_fence();  // if there is none, sleepers look every millisecond
+  enrol_local(token_, segments_);
+}
+
+ShmFabric::~ShmFabric() {
+  if (mark_.forked()) return;
+  withdraw_local(token_);
+  watcher_->stop();
+  server_->goodbye();
+}
+
+std::string ShmFabric::address() const {
+  mark_.check();
+  return address_.text();
+}
+
+std::vector<Address> ShmFabric::parse_members(const std::vector<std::string>& addresses,
+                                              int me) const {
+  if (me < 0 || static_cast<std::size_t>(me) >= addresses.size()) {
+    throw InvalidArgument("me: " + std::to_string(me) + " is no place among " +
+                          std::to_string(addresses.size()) + " addresses");
+  }
+  std::vector<Address> members;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    members.push_back(Address::parse(addresses[i]));
+    const bool own = members[i].token == token_;
+    if (own != (static_cast<int>(i) == me)) {
+      throw InvalidArgument("addresses: this fabric's own is to stand at place " +
+                            std::to_string(me) + " and nowhere else; every rank needs a fabric");
+    }
+    const std::string why = own ? "" : address_.obstacle(members[i]);
+    if (!why.empty()) {
+      throw Unsupported("shm cannot reach rank " + std::to_string(i) + ": " + why);
+    }
+  }
+  return members;
+}
+
+std::shared_ptr<Remote> ShmFabric::remote(const Address& address) {
+  NoFork no_fork;
+  std::lock_guard lock(mutex_);
+  // A lost peer is kept only as long as one of its lanes.
+  std::erase_if(remotes_, [](const auto& entry) {
+    return entry.second.use_count() == 1 && entry.second->is_lost();
+  });
+  auto& remote = remotes_[address.token];
+  if (!remote) remote = std::make_shared<Remote>(address, token_, watcher_, control_);
+  return remote;
+}
+
+std::unique_ptr<Endpoint> ShmFabric::open(const std::vector<std::string>& addresses, int me,
+                                          Clock::time_point deadline) {
+  mark_.check();
+  const Clock::duration patience = deadline - Clock::now();
+  const std::vector<Address> members = parse_members(addresses, me);
+  std::vector<std::shared_ptr<Remote>> remotes(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (static_cast<int>(i) == me) continue;
+    remotes[i] = remote(members[i]);
+    naming(i, members[i], [&] { remotes[i]->dial(deadline); });
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (static_cast<int>(i) == me) continue;
+    naming(i, members[i], [&] { remotes[i]->segment(kControlSegment, deadline); });
+  }
+  return std::make_unique<ShmEndpoint>(segments_, control_, remotes, me, patience);
+}
+
+SymmetricBlock ShmFabric::allocate(std::size_t bytes) {
+  mark_.check();
+  return segments_->allocate(bytes, Segments::Use::kUser);
+}
+
+void ShmFabric::release(const SymmetricBlock& block) {
+  // In a forked child the memory is the parent's still.
+  if (!mark_.forked()) segments_->release(block);
+}
+
+Location ShmFabric::locate(const void* data, std::size_t bytes) const {
+  return segments_->locate(data, bytes);
+}
+
+std::uint32_t ShmFabric::announce() {
+  mark_.check();
+  return shm::announce(control());
+}
+
+void ShmFabric::sleep(std::uint32_t announced) { shm::sleep(control(), announced); }
+
+void ShmFabric::retire() { shm::retire(control()); }
+
+void ShmFabric::ring() {
+  mark_.check();
+  shm::ring(control());
+}
+
+}  // namespace weft::shm
+
+namespace weft {
+
+std::shared_ptr<Fabric> make_shm_fabric() { return std::make_shared<shm::ShmFabric>(); }
+
+std::shared_ptr<Fabric> process_fabric() {
+  if (auto fabric = shm::default_fabric()) return fabric;
+  return shm::keep_default_fabric(make_shm_fabric());
+}
+
+std::shared_ptr<void> symmetric_alloc(Fabric& fabric, std::size_t bytes) {
+  const auto keeper = fabric.weak_from_this().lock();
+  if (!keeper) throw InvalidArgument("fabric: symmetric_alloc needs one held by a shared_ptr");
+  const SymmetricBlock block = keeper->allocate(bytes);
+  return {block.data, [keeper, block](void*) { keeper->release(block); }};
+}
+
+}  // namespace weft

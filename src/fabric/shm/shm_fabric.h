@@ -1,0 +1,63 @@
+// The fabric of one rank over shared memory: its segments, its watcher, its connections.
+//
+//   ShmFabric ── Segments    what it lends              (segments.h, mapping.h)
+//             ── Watcher ──┬ Server   answers peers      (server.h)
+//                          └ Remote   asks one peer      (remote.h)
+//             ── ShmEndpoint, one a lane                 (endpoint.h, reached.h)
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "fabric/shm/address.h"
+#include "fabric/shm/layout.h"
+#include "fabric/shm/process.h"
+#include "fabric/shm/remote.h"
+#include "fabric/shm/segments.h"
+#include "fabric/shm/server.h"
+#include "fabric/shm/watcher.h"
+
+namespace weft::shm {
+
+class ShmFabric final : public Fabric {
+ public:
+  // Throws Unsupported saying what the system refuses.
+  ShmFabric();
+  // Peers see that this rank left. Never waits for a peer.
+  ~ShmFabric() override;
+
+  std::string_view name() const override { return "shm"; }
+  std::string address() const override;
+  std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,
+                                 Clock::time_point deadline) override;
+
+  SymmetricBlock allocate(std::size_t bytes) override;
+  void release(const SymmetricBlock& block) override;
+  Location locate(const void* data, std::size_t bytes) const override;
+
+  std::uint32_t announce() override;
+  void sleep(std::uint32_t announced) override;
+  void retire() override;
+  void ring() override;
+
+ private:
+  std::vector<Address> parse_members(const std::vector<std::string>& addresses, int me) const;
+  std::shared_ptr<Remote> remote(const Address& address);
+  Control& control() const { return *reinterpret_cast<Control*>(control_->data()); }
+
+  const ForkMark mark_;
+  const Token token_;
+  const Address address_;
+  const std::shared_ptr<Segments> segments_;
+  const std::shared_ptr<Mapping> control_;
+  const std::shared_ptr<Watcher> watcher_;
+  std::unique_ptr<Server> server_;
+  std::mutex mutex_;
+  std::map<Token, std::shared_ptr<Remote>> remotes_;
+};
+
+}  // namespace weft::shm

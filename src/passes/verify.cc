@@ -1,0 +1,86 @@
+#include "weft/verify.h"
+
+#include <algorithm>
+
+#include "passes/verify/expect.h"
+#include "passes/verify/machine.h"
+#include "passes/verify/sequence.h"
+#include "passes/verify/wellformed.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace verifier {
+namespace {
+
+// Executes one call of each plan, and adds what is found to the report.
+void execute(const std::vector<Run>& runs, Trees& trees, Findings& findings,
+             VerifyReport& report) {
+  findings.begin(runs[0].scenario->name);
+  Machine machine(runs, trees, findings);
+  bool done = machine.execute();
+  ++report.scenarios;
+  report.rounds_partials = report.rounds_partials || machine.rounds_partials();
+  for (std::size_t i = 0; done && i < runs.size(); ++i) {
+    Results results(*runs[i].plan, *runs[i].scenario, machine, i);
+    results.check(trees, findings);
+    report.consistent = report.consistent && results.consistent();
+  }
+}
+
+// All calls of `trips` chunks a block. A plan with fewer kinds of calls than another
+// starts over with its first.
+void execute_all(const std::vector<const Plan*>& plans, int trips, Trees& trees,
+                 Findings& findings, VerifyReport& report) {
+  std::vector<std::vector<Scenario>> calls;
+  std::size_t most = 0;
+  for (const Plan* plan : plans) {
+    calls.push_back(scenarios_of(plan->shape, trips));
+    most = std::max(most, calls.back().size());
+  }
+  for (std::size_t call = 0; call < most && !findings.full(); ++call) {
+    std::vector<Run> runs;
+    for (std::size_t i = 0; i < plans.size(); ++i)
+      runs.push_back({plans[i], &calls[i][call % calls[i].size()]});
+    execute(runs, trees, findings, report);
+  }
+}
+
+VerifyReport prove(const std::vector<const Plan*>& plans, const VerifyOptions& options) {
+  VerifyReport report;
+  Findings findings;
+  int most = options.max_trips;
+  for (const Plan* plan : plans) {
+    check_form(*plan, findings);
+    if (options.max_trips < 0) most = std::max(most, enough_trips(*plan));
+  }
+  if (!findings.any()) {
+    report.consistent = true;
+    Trees trees(plans[0]->shape.ranks);
+    for (int trips = 0; trips <= most; ++trips)
+      execute_all(plans, trips, trees, findings, report);
+  }
+  report.findings = findings.take();
+  report.consistent = report.consistent && report.ok();
+  return report;
+}
+
+}  // namespace
+
+VerifyReport verify_sequence(const std::vector<Plan>& plans, const VerifyOptions& options) {
+  if (plans.empty()) throw InvalidArgument("verify_sequence: give at least one plan");
+  std::vector<const Plan*> all;
+  for (const Plan& plan : plans) {
+    if (plan.shape.ranks != plans[0].shape.ranks)
+      throw InvalidArgument("verify_sequence: give plans of equal rank counts");
+    all.push_back(&plan);
+  }
+  return prove(all, options);
+}
+
+}  // namespace verifier
+
+VerifyReport verify(const Plan& plan, const VerifyOptions& options) {
+  return verifier::prove({&plan}, options);
+}
+
+}  // namespace weft

@@ -1,0 +1,95 @@
+#include "passes/verify/expect.h"
+
+namespace weft::verifier {
+namespace {
+
+// A contribution: whose, and which element of its input.
+struct Origin {
+  int rank;
+  std::size_t element;
+};
+
+bool reduces(Collective collective) {
+  return collective == Collective::kAllreduce || collective == Collective::kReduce ||
+         collective == Collective::kReduceScatter;
+}
+
+// What element `element` of `block` of `rank`'s output comes from. Where all contribute,
+// `rank` stands for any of them.
+Origin origin(const PlanShape& shape, const Scenario& call, int rank, int block,
+              std::size_t element) {
+  int root = root_of(shape);
+  auto sent_to_me = [&](int from) {
+    return Origin{from, call.part(from, Buffer::kInput).offset(rank) + element};
+  };
+  switch (shape.collective) {
+    case Collective::kAllgather:
+    case Collective::kGather: return {block, element};
+    case Collective::kReduceScatter: return sent_to_me(rank);
+    case Collective::kScatter: return sent_to_me(root);
+    case Collective::kAlltoall: return sent_to_me(block);
+    case Collective::kSendRecv: return {0, element};
+    default: return {root, call.part(rank, Buffer::kOutput).offset(block) + element};
+  }
+}
+
+// Empty if `value` is what it should be.
+std::string flaw_of(const Value& value, const Origin& origin, bool reduced, const Trees& trees) {
+  auto element = static_cast<std::uint32_t>(origin.element);
+  if (reduced) {
+    if (auto flaw = trees.flaw(value.tree); !flaw.empty()) return flaw;
+    if (value.element == element) return {};
+    return "is the reduction of element " + std::to_string(value.element) + ", not " +
+           std::to_string(element);
+  }
+  Value expected{Trees::leaf(origin.rank), element};
+  if (value == expected) return {};
+  return "holds " + trees.text(value) + ", not " + trees.text(expected);
+}
+
+}  // namespace
+
+Results::Results(const Plan& plan, const Scenario& scenario, const Machine& machine,
+                 std::size_t run)
+    : plan_(plan), call_(scenario), machine_(machine), run_(run) {}
+
+const Cell& Results::output(int rank, std::size_t element) const {
+  const Memory& memory = machine_.memory(run_);
+  return memory[memory.address(rank, Buffer::kOutput, element)];
+}
+
+void Results::check(const Trees& trees, Findings& findings) const {
+  for (int rank = 0; rank < plan_.shape.ranks; ++rank)
+    if (has_output(plan_.shape, rank)) check(rank, trees, findings);
+}
+
+void Results::check(int rank, const Trees& trees, Findings& findings) const {
+  const Partition& part = call_.part(rank, Buffer::kOutput);
+  bool reduced = reduces(plan_.shape.collective);
+  for (int block = 0; block < plan_.shape.output_blocks; ++block)
+    for (std::size_t i = 0; i < part.size(block, 1); ++i) {
+      std::size_t element = part.offset(block) + i;
+      const Cell& cell = output(rank, element);
+      auto flaw =
+          flaw_of(cell.value, origin(plan_.shape, call_, rank, block, i), reduced, trees);
+      if (flaw.empty()) continue;
+      Place place{rank, static_cast<int>(run_), 0, 0, 0, Place::kEnd};
+      if (cell.writer != kNoEvent) place = machine_.place(cell.writer);
+      findings.add(Fault::kWrongResult, plan_, place,
+                   "output element " + std::to_string(element) + " of rank " +
+                       std::to_string(rank) + " " + flaw);
+      return;
+    }
+}
+
+bool Results::consistent() const {
+  // Elsewhere one rank alone has an element, or it is a copy.
+  if (plan_.shape.collective != Collective::kAllreduce) return true;
+  std::size_t total = call_.part(0, Buffer::kOutput).total();
+  for (int rank = 1; rank < plan_.shape.ranks; ++rank)
+    for (std::size_t i = 0; i < total; ++i)
+      if (output(rank, i).value != output(0, i).value) return false;
+  return true;
+}
+
+}  // namespace weft::verifier

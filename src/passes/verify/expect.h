@@ -1,0 +1,28 @@
+// What a collective defines: the value of each element of each output.
+#pragma once
+
+#include "passes/verify/machine.h"
+
+namespace weft::verifier {
+
+// The outputs of one run of a machine that came to its end, against that.
+class Results {
+ public:
+  Results(const Plan& plan, const Scenario& scenario, const Machine& machine, std::size_t run);
+
+  // Adds a finding for each rank whose output differs, at the step that wrote it last.
+  void check(const Trees& trees, Findings& findings) const;
+  // Whether an element that several ranks reduce has the same tree on all of them.
+  bool consistent() const;
+
+ private:
+  void check(int rank, const Trees& trees, Findings& findings) const;
+  const Cell& output(int rank, std::size_t element) const;
+
+  const Plan& plan_;
+  const Scenario& call_;
+  const Machine& machine_;
+  std::size_t run_;
+};
+
+}  // namespace weft::verifier

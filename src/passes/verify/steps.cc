@@ -1,0 +1,134 @@
+// The step table: what each verb does to messages, slots and memory.
+#include <utility>
+
+#include "passes/verify/machine.h"
+
+namespace weft::verifier {
+
+void Machine::copy(int rank) {
+  const Step& step = *state(rank).cursor.step();
+  if (overlaps(rank, step) || !load(rank, step.src[0], values_)) return;
+  for (const Operand& operand : step.dst)
+    // Copying an element onto itself, as happens in place, writes nothing.
+    if (distance(rank, operand, step.src[0]) != 0) store(rank, operand, values_);
+}
+
+void Machine::reduce(int rank) {
+  const Step& step = *state(rank).cursor.step();
+  if (overlaps(rank, step)) return;
+  for (std::size_t i = 0; i < step.src.size(); ++i) {
+    if (!load(rank, step.src[i], i == 0 ? values_ : terms_)) return;
+    for (const Value& value : i == 0 ? values_ : terms_)
+      rounds_partials_ = rounds_partials_ || trees_.is_rounded(value.tree);
+    if (i > 0)
+      for (std::size_t k = 0; k < values_.size(); ++k)
+        values_[k] = trees_.sum(values_[k], terms_[k]);
+  }
+  if (step.last)
+    for (Value& value : values_) value = trees_.scaled(value);
+  for (const Operand& operand : step.dst) store(rank, operand, values_);
+}
+
+Message Machine::message_of(int rank) const {
+  const Cursor& cursor = state(rank).cursor;
+  Message message;
+  message.rank = rank;
+  message.channel = cursor.step()->channel;
+  message.run = static_cast<int>(state(rank).run);
+  message.event = state(rank).event;
+  message.extent = cursor.extent();
+  for (const Index& peer : cursor.step()->peers)
+    message.readers.push_back({{peer_of(rank, peer), 0, 0}, false});
+  return message;
+}
+
+void Machine::send(int rank, Message message) {
+  message.clock = clocks_.send(rank);
+  traffic_.post(std::move(message));
+}
+
+void Machine::put(int rank) {
+  const Step& step = *state(rank).cursor.step();
+  OwnSlot& slot = state(rank).slots[step.channel];
+  if (slot.filled)
+    fault(Fault::kSlotReuse, rank, "sends on a channel whose slot was filled at " +
+                                       where(slot.event) + " and not sent");
+  slot.filled = false;
+  Message message = message_of(rank);
+  message.payload = step.dst.empty() ? Payload::kLazy : Payload::kDirect;
+  message.count = state(rank).cursor.span().count;
+  if (overlaps(rank, step) || !locate(rank, step.src[0], message.source) ||
+      !load_cells(rank, message.source, values_))
+    return;
+  if (!step.dst.empty()) {
+    if (!locate(rank, step.dst[0], message.target)) return;
+    store_cells(rank, message.target, values_);
+  }
+  message.values = values_;
+  auto id = static_cast<MessageId>(traffic_.size());
+  Memory& memory = memory_of(rank);
+  for (std::size_t i = 0; i < message.count; ++i) {
+    memory.add_put(memory[message.source + i], id);
+    if (!step.dst.empty()) memory[message.target + i].landing = id;
+  }
+  send(rank, std::move(message));
+}
+
+void Machine::signal(int rank) {
+  Message message = message_of(rank);
+  OwnSlot& slot = state(rank).slots[static_cast<std::size_t>(message.channel)];
+  if (slot.filled) {
+    message.payload = Payload::kSlot;
+    message.values = slot.values;
+    message.count = slot.values.size();
+  }
+  slot.filled = false;
+  send(rank, std::move(message));
+}
+
+void Machine::wait(int rank) {
+  const Cursor& cursor = state(rank).cursor;
+  const Step& step = *cursor.step();
+  int from = peer_of(rank, step.peers[0]);
+  Stream& in = traffic_.stream(from, rank, step.channel);
+  auto entry = in.entries[in.waited++];
+  Message& message = traffic_[entry.message];
+  clocks_.receive(rank, message.clock);
+  message.readers[entry.reader].last = now(rank);
+  if (message.run != static_cast<int>(state(rank).run)) {
+    fault(Fault::kContract, rank, "takes a message of another collective, sent at " +
+                                      where(message.event));
+    stopped_ = true;
+  } else if (message.extent != cursor.extent()) {
+    fault(Fault::kMalformed, rank,
+          "goes with " + std::to_string(cursor.extent()) + " elements, but rank " +
+              std::to_string(from) + " sent with " + std::to_string(message.extent) + " at " +
+              where(message.event));
+  }
+  if (message.bare()) state(rank).announced[static_cast<std::size_t>(from)] = state(rank).run + 1;
+  if (message.payload == Payload::kDirect) land(rank, entry.message);
+}
+
+// A one-sided put has surely arrived when its target has the message, not before.
+void Machine::land(int rank, MessageId id) {
+  const Message& message = traffic_[id];
+  Memory& memory = memory_of(rank);
+  for (std::size_t i = 0; i < message.count; ++i) {
+    Cell& cell = memory[message.target + i];
+    if (cell.landing != id) continue;  // overwritten, which was a race
+    cell.landing = kNone;
+    cell.write = now(rank);
+  }
+}
+
+void Machine::credit(int rank) {
+  const Step& step = *state(rank).cursor.step();
+  int from = peer_of(rank, step.peers[0]);
+  const Stream& in = traffic_.stream(from, rank, step.channel);
+  if (in.credited < in.waited) return traffic_.credit(rank, from, step.channel);
+  fault(Fault::kContract, rank, "returns a message of rank " + std::to_string(from) +
+                                    " on channel " + std::to_string(step.channel) +
+                                    ", but all that it received are returned");
+}
+
+}  // namespace weft::verifier

@@ -1,0 +1,325 @@
+// What fabric.h promises between processes. The peer is this very binary, started again
+// with a part to play in its environment.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "conformance/fabrics.h"
+#include "weft/error.h"
+
+namespace weft::testing {
+namespace {
+
+constexpr const char* kPart = "WEFT_TEST_PART";            // what the child does
+constexpr const char* kKind = "WEFT_TEST_FABRIC";          // over which fabric
+constexpr const char* kDirectory = "WEFT_TEST_DIRECTORY";  // of the store; it is rank 1 of 2
+constexpr std::size_t kBulk = 3 << 20;
+
+const FabricKind& kind_named(const std::string& name) {
+  for (const FabricKind& kind : fabric_kinds()) {
+    if (kind.name == name) return kind;
+  }
+  throw std::runtime_error("no fabric " + name);
+}
+
+void fill(std::byte* data, std::size_t bytes, unsigned seed) {
+  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i * 7 + i / 251 + seed);
+}
+
+// Sends `n` as small payload and a whole buffer by reference, waits for the like.
+void exchange_round(LaneRank& r, const SymmetricBlock& block, std::uint64_t n) {
+  const int peer = 1 - r.me;
+  fill(block.data, kBulk, static_cast<unsigned>(n) + static_cast<unsigned>(r.me));
+  Header small, bulk;
+  small.bytes = 8;
+  bulk.bytes = kBulk;
+  bulk.input = block.where;
+  r.lane->post(peer, 0, n, small, &n);
+  r.lane->post(peer, 1, n, bulk, nullptr);
+  std::uint64_t seen = 0;
+  std::memcpy(&seen, r.await_message(peer, 0, n).inlined, sizeof seen);
+  if (seen != n) throw std::runtime_error("wrong small payload");
+  const Header header = *r.await_message(peer, 1, n).header;
+  std::vector<std::byte> expected(kBulk);
+  fill(expected.data(), kBulk, static_cast<unsigned>(n) + static_cast<unsigned>(peer));
+  if (std::memcmp(r.lane->reach(peer, header.input, kBulk), expected.data(), kBulk) != 0) {
+    throw std::runtime_error("wrong bulk payload");
+  }
+  for (int channel : {0, 1}) r.lane->credit(peer, channel, n + 1);
+  await("credit", [&] { return r.lane->credits(peer, 1) == n + 1; });
+}
+
+void exchange_rounds(LaneRank& r) {
+  const SymmetricBlock block = r.fabric->allocate(kBulk);
+  for (std::uint64_t n = 0; n < 5; ++n) exchange_round(r, block, n);
+  r.fabric->release(block);
+}
+
+void stay_for_ever() {
+  for (;;) ::pause();
+}
+
+// A forked process may have fabrics of its own.
+void make_own_lane(std::string_view kind) {
+  const auto left = kind_named(std::string(kind)).make();
+  const auto right = kind_named(std::string(kind)).make();
+  const std::vector<std::string> addresses = {left->address(), right->address()};
+  const auto mine = left->open(addresses, 0, patience());
+  const auto theirs = right->open(addresses, 1, patience());
+  mine->connect({mine->ticket(), theirs->ticket()}, patience());
+  theirs->connect({mine->ticket(), theirs->ticket()}, patience());
+  mine->post(1, 0, 0, {}, nullptr);
+  await("message", [&] { return theirs->arrival(0, 0, 0).header; });
+}
+
+// A grandchild that outlives this process and holds whatever it inherited.
+void leave_a_grandchild(LaneRank& r) {
+  if (::fork() > 0) stay_for_ever();
+  std::string refused = "not refused";
+  try {
+    r.fabric->allocate(4096);
+  } catch (const Unsupported& error) {
+    refused = error.what();
+  }
+#ifndef __SANITIZE_THREAD__  // which takes no new threads after a fork
+  make_own_lane(r.fabric->name());
+#endif
+  r.store.set("grandchild", std::to_string(::getpid()) + " " + refused);
+  stay_for_ever();
+}
+
+const std::map<std::string, void (*)(LaneRank&)> kParts = {
+    {"exchange", exchange_rounds},
+    {"stay", [](LaneRank&) { stay_for_ever(); }},
+    {"spin", [](LaneRank& r) { while (!r.lane->troubled()) {} }},
+    {"fork", leave_a_grandchild},
+};
+
+// Plays a part instead of the tests, if the environment names one.
+class Player : public ::testing::Environment {
+  void SetUp() override {
+    const char* part = std::getenv(kPart);
+    if (part == nullptr) return;
+    int code = 1;
+    try {
+      const auto store = file_store(std::getenv(kDirectory));
+      LaneRank rank = join_lane(kind_named(std::getenv(kKind)).make(), *store, 1, 2);
+      kParts.at(part)(rank);
+      code = 0;
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "child: %s\n", error.what());
+    }
+    std::_Exit(code);
+  }
+};
+[[maybe_unused]] const auto* const player = ::testing::AddGlobalTestEnvironment(new Player);
+
+// A child that plays `part` as rank 1, and this process as rank 0.
+class Pair {
+ public:
+  Pair(const FabricKind& kind, const std::string& part) {
+    std::string name = (std::filesystem::temp_directory_path() / "weft-test-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
+    directory_ = name;
+    std::vector<std::string> environment = {std::string(kPart) + "=" + part,
+                                            std::string(kKind) + "=" + kind.name,
+                                            std::string(kDirectory) + "=" + directory_};
+    for (char** each = environ; *each; ++each) environment.emplace_back(*each);
+    start(environment);
+    store_ = file_store(directory_);
+    rank.emplace(join_lane(kind.make(), *store_, 0, 2));
+  }
+  ~Pair() {
+    kill();
+    rank.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void kill() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    wait();
+  }
+  int wait() {
+    int status = -1;
+    if (pid_ > 0) ::waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return status;
+  }
+  pid_t pid() const { return pid_; }
+
+  std::optional<LaneRank> rank;
+
+ private:
+  void start(std::vector<std::string>& environment) {
+    std::vector<char*> words;
+    for (std::string& word : environment) words.push_back(word.data());
+    words.push_back(nullptr);
+    // Any one test: the part is played before it starts.
+    std::string self = "/proc/self/exe", filter = "--gtest_filter=*FabricProcessTest.*";
+    char* arguments[] = {self.data(), filter.data(), nullptr};
+    posix_spawn_file_actions_t quiet;
+    ::posix_spawn_file_actions_init(&quiet);
+    ::posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    ASSERT_EQ(::posix_spawn(&pid_, self.c_str(), &quiet, nullptr, arguments, words.data()), 0);
+    ::posix_spawn_file_actions_destroy(&quiet);
+  }
+
+  std::string directory_;
+  std::shared_ptr<Store> store_;
+  pid_t pid_ = 0;
+};
+
+class FabricProcessTest : public ::testing::TestWithParam<FabricKind> {
+ protected:
+  // Kills the peer with `kill` and expects that the lane says so in time.
+  static void expect_loss(Pair& pair, const std::function<void()>& kill) {
+    LaneRank& r = *pair.rank;
+    const std::string pid = std::to_string(pair.pid());
+    EXPECT_EQ(r.lane->lost(1), "");
+    EXPECT_FALSE(r.lane->troubled());
+    const auto start = Clock::now();
+    kill();
+    await("loss", [&] { return r.lane->troubled(); });
+    EXPECT_LT(Clock::now() - start, std::chrono::seconds(1));
+    EXPECT_NE(r.lane->lost(1).find(pid + " died"), std::string::npos) << r.lane->lost(1);
+    EXPECT_EQ(r.lane->why_aborted(), "");
+    EXPECT_THROW(r.lane->reach(1, {std::uint64_t{77} << 40}, 1), PeerLost);
+  }
+};
+
+TEST_P(FabricProcessTest, ExchangesSmallAndBulkPayloads) {
+  Pair pair(GetParam(), "exchange");
+  exchange_rounds(*pair.rank);
+  EXPECT_EQ(pair.wait(), 0);
+}
+
+TEST_P(FabricProcessTest, AnAbortCrosses) {
+  Pair pair(GetParam(), "spin");
+  pair.rank->lane->abort("enough");
+  EXPECT_EQ(pair.wait(), 0);
+}
+
+TEST_P(FabricProcessTest, NoticesAKilledPeer) {
+  Pair pair(GetParam(), "stay");
+  expect_loss(pair, [&] { pair.kill(); });
+}
+
+TEST_P(FabricProcessTest, NoticesAKilledPeerWhileBothSpin) {
+  Pair pair(GetParam(), "spin");
+  expect_loss(pair, [&] { ::kill(pair.pid(), SIGKILL); });
+}
+
+TEST_P(FabricProcessTest, NoticesAKilledPeerWhoseChildLivesOn) {
+  Pair pair(GetParam(), "fork");
+  std::istringstream grandchild(pair.rank->store.get("grandchild", std::chrono::seconds(30)));
+  pid_t pid = 0;
+  std::string refused;
+  std::getline(grandchild >> pid, refused);
+  EXPECT_NE(refused.find("forked"), std::string::npos) << refused;
+  expect_loss(pair, [&] { pair.kill(); });
+  EXPECT_EQ(::kill(pid, 0), 0) << "it lived all the time";
+  EXPECT_EQ(::kill(pid, SIGKILL), 0);
+}
+
+// A forked child that ends, with all destructors, leaves the lane and the memory alone.
+TEST_P(FabricProcessTest, AForkedChildDisturbsNothing) {
+  run_lane(GetParam(), 2, [](LaneRank& r) {
+    const int peer = 1 - r.me;
+    SymmetricBlock block = r.fabric->allocate(1 << 16);
+    fill(block.data, block.bytes, 3);
+    r.meet("before");
+    if (r.me == 0) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        int refused = 0;
+        const auto expect_refusal = [&](auto call) {
+          try {
+            call();
+          } catch (const Unsupported&) {
+            ++refused;
+          }
+        };
+        expect_refusal([&] { r.fabric->allocate(4096); });
+        expect_refusal([&] { r.fabric->open({r.fabric->address()}, 0, patience()); });
+        expect_refusal([&] { r.lane->post(peer, 0, 0, {}, nullptr); });
+        expect_refusal([&] { r.lane->credit(peer, 0, 1); });
+        expect_refusal([&] { r.lane->abort("from the child"); });
+        r.fabric->release(block);
+        r.lane.reset();
+        r.fabric.reset();
+        std::_Exit(refused);
+      }
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      EXPECT_EQ(WEXITSTATUS(status), 5);
+    }
+    r.meet("after");
+    EXPECT_FALSE(r.lane->troubled());
+    std::vector<std::byte> expected(block.bytes);
+    fill(expected.data(), expected.size(), 3);
+    EXPECT_EQ(0, std::memcmp(block.data, expected.data(), block.bytes));
+    std::uint64_t n = 0;
+    Header header;
+    header.bytes = 8;
+    r.lane->post(peer, 0, 0, header, &n);
+    r.await_message(peer, 0, 0);
+    r.fabric->release(block);
+  });
+}
+
+// Descriptors, threads, mappings and shared memory files of this process.
+std::string belongings() {
+  const auto count = [](const char* path) {
+    const std::filesystem::directory_iterator all(path);
+    return std::to_string(std::distance(begin(all), end(all)));
+  };
+  int mappings = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    mappings += line.find("memfd:weft") != std::string::npos;
+  }
+  maps.close();
+  return count("/proc/self/fd") + " descriptors, " + count("/proc/self/task") + " threads, " +
+         count("/dev/shm") + " files, " + std::to_string(mappings) + " mappings";
+}
+
+TEST_P(FabricProcessTest, NothingIsLeftBehind) {
+  const auto play = [&] {
+    {
+      Pair pair(GetParam(), "exchange");
+      exchange_rounds(*pair.rank);
+      pair.wait();
+    }
+    {
+      Pair pair(GetParam(), "stay");
+      pair.kill();
+    }
+    run_lane(GetParam(), 3, [](LaneRank& r) {
+      const SymmetricBlock block = r.fabric->allocate(1 << 22);
+      r.fabric->release(block);
+    });
+  };
+  play();  // what is made once for the process
+  const std::string before = belongings();
+  play();
+  EXPECT_EQ(belongings(), before);
+  EXPECT_NE(before.find(" 0 mappings"), std::string::npos) << before;
+}
+
+INSTANTIATE_TEST_SUITE_P(Fabrics, FabricProcessTest, ::testing::ValuesIn(fabric_kinds()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace weft::testing

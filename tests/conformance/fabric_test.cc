@@ -1,0 +1,425 @@
+// What fabric.h promises, held against every fabric, with threads as ranks.
+#include "conformance/fabrics.h"
+
+#include <cstring>
+#include <numeric>
+
+#include "weft/error.h"
+
+namespace weft::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+class FabricTest : public ::testing::TestWithParam<std::tuple<FabricKind, int>> {
+ protected:
+  const FabricKind& kind() const { return std::get<0>(GetParam()); }
+  int ranks() const { return std::get<1>(GetParam()); }
+  void run(const std::function<void(LaneRank&)>& body) const { run_lane(kind(), ranks(), body); }
+};
+
+// Bytes that nobody else sends.
+std::vector<std::byte> payload(std::size_t bytes, int from, int to, std::uint64_t number) {
+  std::vector<std::byte> data(bytes);
+  auto value = static_cast<std::uint32_t>(from * 1000003 + to * 7919) + number;
+  for (std::byte& byte : data) byte = static_cast<std::byte>((value = value * 69069 + 1) >> 16);
+  return data;
+}
+
+Header header(std::size_t bytes, int from, std::uint64_t number) {
+  Header header;
+  header.signature.count = number;
+  header.signature.sequence = static_cast<std::uint32_t>(from);
+  header.signature.scale = 0xbeef;
+  header.bytes = static_cast<std::uint32_t>(bytes);
+  return header;
+}
+
+void expect_message(const Arrival& arrival, std::size_t bytes, int from, int to,
+                    std::uint64_t number) {
+  ASSERT_EQ(arrival.header->signature, header(bytes, from, number).signature);
+  ASSERT_EQ(arrival.header->bytes, bytes);
+  const auto expected = payload(bytes, from, to, number);
+  if (bytes == 0) return;
+  ASSERT_EQ(0, std::memcmp(arrival.inlined, expected.data(), bytes)) << bytes << " bytes";
+}
+
+TEST_P(FabricTest, MessagesCarryTheirPayload) {
+  const std::vector<std::size_t> sizes = {0, 1, 8, 24, 25, 64, 447, kInlineBytes};
+  run([&](LaneRank& r) {
+    for (std::uint64_t n = 0; n < sizes.size(); ++n) {
+      r.for_peers([&](int to) {
+        r.lane->post(to, 0, n, header(sizes[n], r.me, n), payload(sizes[n], r.me, to, n).data());
+      });
+    }
+    r.for_peers([&](int from) {
+      for (std::uint64_t n = 0; n < sizes.size(); ++n) {
+        expect_message(r.await_message(from, 0, n), sizes[n], from, r.me, n);
+      }
+      EXPECT_EQ(r.lane->arrival(from, 0, sizes.size()).header, nullptr) << "nobody sent it";
+      EXPECT_EQ(r.lane->arrival(from, 1, 0).header, nullptr) << "another channel";
+    });
+  });
+}
+
+TEST_P(FabricTest, EmptyMessagesSayWhereBuffersLie) {
+  run([&](LaneRank& r) {
+    const SymmetricBlock block = r.fabric->allocate(1 << 16);
+    block.data[700] = std::byte(r.me + 1);
+    Header header;
+    header.input = block.where + 700;
+    header.output = block.where + 800;
+    r.for_peers([&](int to) { r.lane->post(to, 2, 0, header, nullptr); });
+    r.for_peers([&](int from) {
+      const Header seen = *r.await_message(from, 2, 0).header;
+      EXPECT_EQ(seen.output.bits - seen.input.bits, 100u);
+      EXPECT_EQ(*r.lane->reach(from, seen.input, 1), std::byte(from + 1));
+      r.lane->reach(from, seen.output, 8)[r.me] = std::byte(r.me);  // one-sided
+    });
+    r.meet("written");
+    r.for_peers([&](int from) { EXPECT_EQ(block.data[800 + from], std::byte(from)); });
+    r.meet("read");
+    r.fabric->release(block);
+  });
+}
+
+// Every pair and channel at once, many times around the mailbox, each reader returning in
+// batches of its own size.
+TEST_P(FabricTest, MailboxesWrapAroundUnderCredits) {
+  constexpr std::uint64_t kMessages = 10 * kMailboxDepth + 3;
+  run([&](LaneRank& r) {
+    struct Stream {
+      std::uint64_t sent = 0, received = 0;
+    };
+    std::vector<Stream> streams(static_cast<std::size_t>(r.size * kMaxChannels));
+    const auto bytes_of = [](int from, std::uint64_t n) {
+      return static_cast<std::size_t>((n * 37 + static_cast<std::uint64_t>(from)) % 449);
+    };
+    const auto advance = [&](int peer, int channel, Stream& stream) {
+      if (stream.sent < kMessages &&
+          stream.sent < r.lane->credits(peer, channel) + kMailboxDepth) {
+        const std::uint64_t n = stream.sent++;
+        const std::size_t bytes = bytes_of(r.me, n);
+        r.lane->post(peer, channel, n, header(bytes, r.me, n),
+                     payload(bytes, r.me, peer, n).data());
+      }
+      const std::uint64_t n = stream.received;
+      if (const Arrival arrival = r.lane->arrival(peer, channel, n); arrival.header) {
+        expect_message(arrival, bytes_of(peer, n), peer, r.me, n);
+        ++stream.received;
+        const auto batch = static_cast<std::uint64_t>(1 + channel % kMailboxDepth);
+        if (stream.received % batch == 0 || stream.received == kMessages) {
+          r.lane->credit(peer, channel, stream.received);
+        }
+      }
+      return stream.received == kMessages && r.lane->credits(peer, channel) == kMessages;
+    };
+    await("all messages and credits", [&] {
+      bool finished = true;
+      r.for_peers([&](int peer) {
+        for (int channel = 0; channel < kMaxChannels; ++channel) {
+          Stream& stream = streams[static_cast<std::size_t>(peer * kMaxChannels + channel)];
+          finished &= advance(peer, channel, stream);
+        }
+      });
+      return finished;
+    });
+  });
+}
+
+// The payload lies in symmetric memory, which is new for each message and released after it.
+TEST_P(FabricTest, BulkPayloadsAreReachedInFreshMemory) {
+  constexpr std::uint64_t kMessages = 40;
+  run([&](LaneRank& r) {
+    for (std::uint64_t n = 0; n < kMessages; ++n) {
+      const std::size_t bytes = 500 + n * 977;
+      const SymmetricBlock block = r.fabric->allocate(bytes + 64);
+      ASSERT_EQ(std::accumulate(block.data, block.data + block.bytes, 0u,
+                                [](unsigned sum, std::byte b) { return sum + unsigned(b); }),
+                0u);
+      Header bulk = header(bytes, r.me, n);
+      bulk.input = block.where + 64;
+      const auto data = payload(bytes, r.me, 0, n);
+      std::memcpy(block.data + 64, data.data(), bytes);
+      r.for_peers([&](int to) { r.lane->post(to, 0, n, bulk, nullptr); });
+      r.for_peers([&](int from) {
+        const Header seen = *r.await_message(from, 0, n).header;
+        const auto expected = payload(bytes, from, 0, n);
+        ASSERT_EQ(0, std::memcmp(r.lane->reach(from, seen.input, bytes), expected.data(), bytes));
+        r.lane->credit(from, 0, n + 1);
+      });
+      r.for_peers([&](int to) {
+        await("credit", [&] { return r.lane->credits(to, 0) == n + 1; });
+      });
+      r.fabric->release(block);
+    }
+  });
+}
+
+TEST_P(FabricTest, ReachRefusesMemoryOutsideOfASegment) {
+  run([&](LaneRank& r) {
+    const SymmetricBlock block = r.fabric->allocate(4096);
+    Header header;
+    header.input = block.where;
+    r.for_peers([&](int to) { r.lane->post(to, 0, 0, header, nullptr); });
+    r.for_peers([&](int from) {
+      const Location where = r.await_message(from, 0, 0).header->input;
+      EXPECT_NO_THROW(r.lane->reach(from, where, 4096));
+      EXPECT_THROW(r.lane->reach(from, where + 1, 1 << 20), Error);
+      EXPECT_THROW(r.lane->reach(from, where + (1 << 20), 1), Error);
+      EXPECT_THROW(r.lane->reach(from, {where.bits + (std::uint64_t{9999} << 40)}, 1), Error);
+    });
+    r.meet("reached");
+    r.fabric->release(block);
+  });
+}
+
+TEST_P(FabricTest, LanesAreApartAndMayHaveOtherMembers) {
+  run([&](LaneRank& r) {
+    LaneRank second = join_lane(r.fabric, r.store, r.me, r.size, "second");
+    // A lane of all but rank 0, in reverse order.
+    std::unique_ptr<Endpoint> sub;
+    const auto addresses = r.exchange("sub address", r.fabric->address());
+    const std::vector<std::string> reversed(addresses.rbegin(), addresses.rend() - 1);
+    const int place = r.size - 1 - r.me;
+    if (r.me > 0) sub = r.fabric->open(reversed, place, patience());
+    auto tickets = r.exchange("sub ticket", sub ? sub->ticket() : "");
+    if (sub) sub->connect({tickets.rbegin(), tickets.rend() - 1}, patience());
+
+    r.for_peers([&](int to) {
+      r.lane->post(to, 0, 0, header(8, 1, 0), payload(8, 1, 0, 0).data());
+      second.lane->post(to, 0, 0, header(8, 2, 0), payload(8, 2, 0, 0).data());
+      if (sub && to > 0) {
+        sub->post(r.size - 1 - to, 0, 0, header(8, 3, 0), payload(8, 3, 0, 0).data());
+      }
+    });
+    r.for_peers([&](int from) {
+      expect_message(r.await_message(from, 0, 0), 8, 1, 0, 0);
+      expect_message(second.await_message(from, 0, 0), 8, 2, 0, 0);
+      if (!sub || from == 0) return;
+      const int other = r.size - 1 - from;
+      await("message of the sub-lane", [&] { return sub->arrival(other, 0, 0).header; });
+      expect_message(sub->arrival(other, 0, 0), 8, 3, 0, 0);
+    });
+    r.meet("read");
+  });
+}
+
+TEST_P(FabricTest, ProgressIsReported) {
+  run([&](LaneRank& r) {
+    r.lane->entered(100 + static_cast<std::uint64_t>(r.me));
+    r.for_peers([&](int peer) {
+      await("progress", [&] {
+        return r.lane->last_entered(peer) == 100 + static_cast<std::uint64_t>(peer);
+      });
+    });
+  });
+}
+
+TEST_P(FabricTest, AnAbortReachesAllWithItsText) {
+  run([&](LaneRank& r) {
+    EXPECT_FALSE(r.lane->troubled());
+    EXPECT_EQ(r.lane->why_aborted(), "");
+    r.meet("looked");
+    if (r.me == r.size - 1) {
+      std::thread([&] { r.lane->abort("rank 7 called broadcast, not allreduce"); }).join();
+      r.lane->abort("a second reason");
+    }
+    await("abort", [&] { return r.lane->troubled() && !r.lane->why_aborted().empty(); });
+    EXPECT_EQ(r.lane->why_aborted(), "rank 7 called broadcast, not allreduce");
+    r.for_peers([&](int peer) { EXPECT_EQ(r.lane->lost(peer), ""); });
+  });
+}
+
+TEST_P(FabricTest, AbortsOfAllAtOnceLeaveOneWholeText) {
+  run([&](LaneRank& r) {
+    r.meet("start");
+    const std::string mine(2000, static_cast<char>('a' + r.me));
+    r.lane->abort(mine);
+    await("abort", [&] { return !r.lane->why_aborted().empty(); });
+    const std::string why = r.lane->why_aborted();
+    EXPECT_EQ(why, std::string(why.size(), why[0]));
+    EXPECT_GT(why.size(), 200u);
+    r.meet("aborted");
+  });
+}
+
+TEST_P(FabricTest, AFabricThatGoesIsLostWithinASecondButItsMessagesStay) {
+  run([&](LaneRank& r) {
+    const int leaver = r.size - 1;
+    if (r.me == leaver) {
+      r.for_peers([&](int to) {
+        r.lane->post(to, 0, 0, header(100, r.me, 0), payload(100, r.me, to, 0).data());
+      });
+    }
+    r.meet("sent");
+    const auto left = Clock::now();
+    if (r.me == leaver) {
+      r.lane.reset();
+      r.fabric.reset();
+      return;
+    }
+    await("loss", [&] { return r.lane->troubled() && !r.lane->lost(leaver).empty(); });
+    EXPECT_LT(Clock::now() - left, std::chrono::seconds(1));
+    EXPECT_NE(r.lane->lost(leaver).find("left"), std::string::npos) << r.lane->lost(leaver);
+    expect_message(r.await_message(leaver, 0, 0), 100, leaver, r.me, 0);
+    EXPECT_THROW(r.lane->reach(leaver, {std::uint64_t{77} << 40}, 1), PeerLost);
+    // To post, credit and abort towards it disturbs nobody.
+    r.lane->credit(leaver, 0, 1);
+    r.lane->post(leaver, 0, 0, header(0, r.me, 0), nullptr);
+    r.for_peers([&](int peer) { EXPECT_EQ(r.lane->lost(peer).empty(), peer != leaver); });
+    r.lane->abort("gone");
+  });
+}
+
+TEST_P(FabricTest, AnEndpointMayOutliveItsFabric) {
+  run([&](LaneRank& r) {
+    r.meet("connected");
+    r.fabric.reset();
+    r.lane->entered(1);
+    EXPECT_FALSE(r.lane->ticket().empty());
+    r.lane->abort("late");
+    EXPECT_EQ(r.lane->why_aborted(), "late");
+  });
+}
+
+// Ranks pass a number around; who has nothing to do sleeps.
+TEST_P(FabricTest, SleepersAreWoken) {
+  constexpr std::uint64_t kRounds = 1000;
+  run([&](LaneRank& r) {
+    const int from = (r.me + r.size - 1) % r.size;
+    const int to = (r.me + 1) % r.size;
+    std::uint64_t sent = 0;
+    const auto send = [&] {
+      const std::uint64_t n = sent++;
+      r.lane->post(to, 0, n, header(8, r.me, n), &n);
+    };
+    const auto wait_for = [&](auto ready) {
+      for (const auto deadline = patience(); !ready();) {
+        if (Clock::now() > deadline) throw std::runtime_error("never woken");
+        const std::uint32_t bell = r.fabric->announce();
+        if (ready()) {
+          r.fabric->retire();
+        } else {
+          r.fabric->sleep(bell);
+        }
+      }
+    };
+    if (r.me == 0) send();
+    for (std::uint64_t n = 0; n < kRounds; ++n) {
+      wait_for([&] { return r.lane->arrival(from, 0, n).header != nullptr; });
+      r.lane->credit(from, 0, n + 1);
+      if (r.me == 0 && n + 1 == kRounds) break;
+      wait_for([&] { return r.lane->credits(to, 0) + kMailboxDepth > sent; });
+      send();
+    }
+  });
+}
+
+TEST_P(FabricTest, RingWakesTheOwnSleepers) {
+  const auto fabric = kind().make();
+  std::atomic<bool> work{false};
+  std::thread worker([&] {
+    for (int i = 0; i < 300; ++i) {
+      work.store(true, std::memory_order_release);
+      fabric->ring();
+      await("work taken", [&] { return !work.load(std::memory_order_acquire); });
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    while (!work.load(std::memory_order_acquire)) {
+      const std::uint32_t bell = fabric->announce();
+      if (work.load(std::memory_order_acquire)) {
+        fabric->retire();
+      } else {
+        fabric->sleep(bell);
+      }
+    }
+    work.store(false, std::memory_order_release);
+  }
+  worker.join();
+}
+
+TEST_P(FabricTest, LocateFindsWhatLiesWholeInSymmetricMemory) {
+  const auto fabric = kind().make();
+  int local = 0;
+  EXPECT_FALSE(fabric->locate(&local, sizeof local)) << "nothing is symmetric yet";
+  const SymmetricBlock a = fabric->allocate(10000);
+  const SymmetricBlock b = fabric->allocate(3 << 20);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    for (const SymmetricBlock& block : {a, b}) {
+      EXPECT_EQ(fabric->locate(block.data, block.bytes).bits, block.where.bits);
+      EXPECT_EQ(fabric->locate(block.data + 5000, 5000).bits, (block.where + 5000).bits);
+      EXPECT_EQ(fabric->locate(block.data + 5000, 1).bits, (block.where + 5000).bits);
+      EXPECT_FALSE(fabric->locate(block.data, block.bytes + 1)) << "ends outside";
+      EXPECT_FALSE(fabric->locate(block.data - 1, 2)) << "begins outside";
+      EXPECT_FALSE(fabric->locate(&local, sizeof local));
+    }
+  }
+  std::thread([&] { EXPECT_EQ(fabric->locate(a.data, 8).bits, a.where.bits); }).join();
+  fabric->release(a);
+  EXPECT_FALSE(fabric->locate(a.data, 8)) << "released";
+  EXPECT_EQ(fabric->locate(b.data, 8).bits, b.where.bits);
+  EXPECT_THROW(fabric->release(a), InvalidArgument) << "twice";
+  const auto other = kind().make();
+  EXPECT_FALSE(other->locate(b.data, 8)) << "another rank's memory";
+  fabric->release(b);
+}
+
+TEST_P(FabricTest, SymmetricMemoryIsAlignedZeroedAndKeepsItsFabric) {
+  auto fabric = kind().make();
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{5} << 20}) {
+    const SymmetricBlock block = fabric->allocate(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data) % 4096, 0u);
+    EXPECT_EQ(block.bytes, bytes);
+    fabric->release(block);
+  }
+  EXPECT_THROW(fabric->allocate(SIZE_MAX), InvalidArgument);
+  std::shared_ptr<void> memory = symmetric_alloc(*fabric, 4096);
+  EXPECT_TRUE(fabric->locate(memory.get(), 4096));
+  const std::weak_ptr<Fabric> watched = fabric;
+  fabric.reset();
+  EXPECT_FALSE(watched.expired()) << "memory in use";
+  memory.reset();
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST_P(FabricTest, OpenRefusesMembersThatMakeNoSense) {
+  const auto fabric = kind().make(), other = kind().make();
+  const std::string own = fabric->address(), peer = other->address();
+  const auto open = [&](std::vector<std::string> addresses, int me) {
+    return fabric->open(addresses, me, patience());
+  };
+  EXPECT_THROW(open({own, peer}, 1), InvalidArgument) << "not the own place";
+  EXPECT_THROW(open({own, peer}, 2), InvalidArgument) << "no place at all";
+  EXPECT_THROW(open({own, own}, 0), InvalidArgument) << "one fabric for two ranks";
+  EXPECT_THROW(open({own, "rubbish"}, 0), InvalidArgument);
+  EXPECT_THROW(open({own, peer.substr(0, 20)}, 0), InvalidArgument) << "cut off";
+  const auto lane = open({own, peer}, 0);
+  EXPECT_THROW(lane->connect({lane->ticket()}, patience()), InvalidArgument) << "one ticket";
+  EXPECT_THROW(lane->connect({lane->ticket(), "?"}, patience()), InvalidArgument);
+  EXPECT_THROW(lane->connect({lane->ticket(), lane->ticket()}, patience()), InvalidArgument);
+  EXPECT_NO_THROW(open({own}, 0)) << "a lane of one rank";
+}
+
+TEST_P(FabricTest, OpenNoticesAFabricThatIsGone) {
+  const auto fabric = kind().make();
+  const std::string gone = kind().make()->address();
+  try {
+    fabric->open({fabric->address(), gone}, 0, patience());
+    FAIL() << "opened a lane with nobody";
+  } catch (const PeerLost& error) {
+    EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
+  }
+}
+
+std::string row_name(const ::testing::TestParamInfo<std::tuple<FabricKind, int>>& info) {
+  return std::get<0>(info.param).name + "_" + std::to_string(std::get<1>(info.param));
+}
+INSTANTIATE_TEST_SUITE_P(Fabrics, FabricTest,
+                         ::testing::Combine(::testing::ValuesIn(fabric_kinds()),
+                                            ::testing::Values(2, 3, 5)),
+                         row_name);
+
+}  // namespace
+}  // namespace weft::testing

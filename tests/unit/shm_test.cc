@@ -1,0 +1,221 @@
+// What is peculiar to the shared memory fabric: its addresses, its doorbell, its socket.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "base/futex.h"
+#include "base/membarrier.h"
+#include "base/unique_fd.h"
+#include "fabric/shm/address.h"
+#include "fabric/shm/doorbell.h"
+#include "fabric/shm/layout.h"
+#include "fabric/shm/mapping.h"
+#include "fabric/shm/wire.h"
+#include "weft/communicator.h"
+#include "weft/error.h"
+
+namespace weft::shm {
+namespace {
+
+Clock::time_point soon() { return Clock::now() + std::chrono::milliseconds(100); }
+Clock::time_point late() { return Clock::now() + std::chrono::seconds(30); }
+
+TEST(ShmAddress, IsPrintableAndComesBack) {
+  const Address address = Address::own(Token::random());
+  const std::string text = address.text();
+  EXPECT_LT(text.size(), 1024u);
+  for (char c : text) EXPECT_TRUE(c >= ' ' && c <= '~') << int(c);
+  const Address back = Address::parse(text);
+  EXPECT_EQ(back.text(), text);
+  EXPECT_EQ(back.token, address.token);
+  EXPECT_EQ(back.pid, ::getpid());
+  EXPECT_EQ(address.obstacle(back), "");
+}
+
+// What differs in the peer's address, and a word of the reason.
+TEST(ShmAddress, NamesTheObstacle) {
+  struct Row {
+    std::function<void(Address&)> change;
+    std::string reason;
+  };
+  const std::vector<Row> rows = {
+      {[](Address& a) { a.version++; }, "version"},
+      {[](Address& a) { a.boot = "another", a.host = "beta"; }, "beta"},
+      {[](Address& a) { a.net_namespace++; }, "namespace"},
+      {[](Address& a) { a.uid++; }, "user"},
+  };
+  const auto fabric = make_shm_fabric();
+  for (const Row& row : rows) {
+    Address peer = Address::own(Token::random());
+    row.change(peer);
+    try {
+      fabric->open({fabric->address(), peer.text()}, 0, late());
+      FAIL() << "reached a peer with another " << row.reason;
+    } catch (const Unsupported& error) {
+      EXPECT_NE(std::string(error.what()).find(row.reason), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
+    }
+  }
+}
+
+// A ping-pong in which a lost wake-up would last ten seconds.
+TEST(ShmDoorbell, LosesNoWakeUp) {
+  if (!register_heavy_fence()) GTEST_SKIP() << "the kernel has no membarrier";
+  constexpr std::uint32_t kRounds = 3000;
+  struct Side {
+    Control control{};
+    alignas(kLine) std::atomic<std::uint32_t> message{0};
+  };
+  Side sides[2];
+  std::atomic<int> lost{0};
+  const auto play = [&](Side& own, Side& other, bool first) {
+    for (std::uint32_t n = 1; n <= kRounds; ++n) {
+      if (first) {
+        other.message.store(n, std::memory_order_release);
+        ring(other.control);
+      }
+      while (own.message.load(std::memory_order_acquire) != n) {
+        const std::uint32_t bell = announce(own.control);
+        if (own.message.load(std::memory_order_acquire) != n) {
+          const auto start = Clock::now();
+          futex_wait(own.control.bell, bell, std::chrono::seconds(10));
+          lost += Clock::now() - start > std::chrono::seconds(9);
+        }
+        retire(own.control);
+      }
+      if (!first) {
+        other.message.store(n, std::memory_order_release);
+        ring(other.control);
+      }
+    }
+  };
+  std::thread peer([&] { play(sides[1], sides[0], false); });
+  play(sides[0], sides[1], true);
+  peer.join();
+  EXPECT_EQ(lost, 0);
+  EXPECT_EQ(sides[0].control.sleepers, 0u);
+}
+
+// A socket with the name of a fabric, behind which there is none.
+class FalseFabric {
+ public:
+  FalseFabric() : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+    const auto [name, length] = socket_of(token_);
+    EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&name), length), 0);
+    EXPECT_EQ(::listen(socket_.get(), 8), 0);
+  }
+  const Token& token() const { return token_; }
+  std::string address() const { return Address::own(token_).text(); }
+  UniqueFd accept() const { return UniqueFd(::accept(socket_.get(), nullptr, nullptr)); }
+
+ private:
+  const Token token_ = Token::random();
+  UniqueFd socket_;
+};
+
+TEST(ShmOpen, TimesOutOnASilentMember) {
+  const auto fabric = make_shm_fabric();
+  const FalseFabric silent;
+  try {
+    fabric->open({silent.address(), fabric->address()}, 1, soon());
+    FAIL() << "nobody answered";
+  } catch (const Timeout& error) {
+    EXPECT_NE(std::string(error.what()).find("rank 0"), std::string::npos) << error.what();
+  }
+}
+
+// What a member may answer instead of a welcome.
+TEST(ShmOpen, DropsAMemberThatTalksNonsense) {
+  struct Row {
+    const char* what;
+    std::function<void(int, const Token&)> answer;
+  };
+  const std::vector<Row> rows = {
+      {"nothing, and hangs up", [](int, const Token&) {}},
+      {"text", [](int s, const Token&) { ::send(s, "hello", 5, 0); }},
+      {"another token", [](int s, const Token&) { send_message(s, {.token = Token::random()}); }},
+      {"another version",
+       [](int s, const Token& t) { send_message(s, {.version = 99, .token = t}); }},
+      {"a count too large",
+       [](int s, const Token& t) {
+         Message message{.token = t};
+         message.released = Message::kMostReleased;
+         ::send(s, &message, kMessageHead, 0);
+       }},
+  };
+  for (const Row& row : rows) {
+    const auto fabric = make_shm_fabric();
+    const FalseFabric member;
+    std::thread answering([&] {
+      const UniqueFd socket = member.accept();
+      row.answer(socket.get(), member.token());
+    });
+    EXPECT_THROW(fabric->open({fabric->address(), member.address()}, 0, late()), PeerLost)
+        << row.what;
+    answering.join();
+  }
+}
+
+TEST(ShmOpen, RefusesMemoryThatCouldShrink) {
+  const auto fabric = make_shm_fabric();
+  const FalseFabric member;
+  std::thread answering([&] {
+    const UniqueFd socket = member.accept();
+    const UniqueFd memory(::memfd_create("unsealed", MFD_CLOEXEC));
+    EXPECT_EQ(::ftruncate(memory.get(), 4096), 0);
+    Message give{.kind = Kind::kGive, .token = member.token(), .segment = kControlSegment};
+    give.bytes = 4096;
+    EXPECT_TRUE(send_message(socket.get(), give, memory.get()));
+    char end;
+    while (::recv(socket.get(), &end, 1, 0) > 0) {
+    }
+  });
+  EXPECT_THROW(fabric->open({fabric->address(), member.address()}, 0, late()), Unsupported);
+  // The fabric hangs up when it goes, and that ends the member.
+  const_cast<std::shared_ptr<Fabric>&>(fabric).reset();
+  answering.join();
+}
+
+// Nonsense sent to a fabric hurts nobody: a lane opens afterwards.
+TEST(ShmServer, DropsCallersThatTalkNonsense) {
+  const auto fabric = make_shm_fabric(), peer = make_shm_fabric();
+  const Token token = Address::parse(fabric->address()).token;
+  const auto [name, length] = socket_of(token);
+  const auto dial = [&, &name = name, &length = length] {
+    UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name), length), 0);
+    return socket;
+  };
+  const std::vector<std::function<void(int)>> calls = {
+      [](int) {},
+      [](int s) { ::send(s, "nonsense", 8, 0); },
+      [](int s) { send_message(s, {.kind = Kind::kAsk, .segment = 1}); },  // without a hello
+      [](int s) { send_message(s, {.kind = Kind::kWelcome}); },
+      [](int s) { send_message(s, {.kind = Kind::kHello}, s); },  // with a descriptor
+  };
+  for (const auto& call : calls) {
+    const UniqueFd socket = dial();
+    call(socket.get());
+  }
+  const UniqueFd socket = dial();
+  ::send(socket.get(), "nonsense", 8, 0);
+  char byte;
+  EXPECT_LE(::recv(socket.get(), &byte, 1, 0), 0) << "the fabric hangs up";
+  EXPECT_NO_THROW(peer->open({peer->address(), fabric->address()}, 0, late()));
+}
+
+TEST(ShmProcessFabric, IsSharedWhileHeld) {
+  auto first = process_fabric();
+  EXPECT_EQ(first, process_fabric());
+  const std::string address = first->address();
+  first.reset();
+  EXPECT_NE(process_fabric()->address(), address);
+}
+
+}  // namespace
+}  // namespace weft::shm
