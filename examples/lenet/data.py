@@ -44,19 +44,19 @@ class Shifted(Dataset):
 def digits() -> tuple[TensorDataset, TensorDataset]:
     """The 1797 digits that ship inside scikit-learn (UCI, 8x8), scaled to 28x28.
 
-    Every third record is held out: no random split, so nothing can be chosen to look good.
+    A third is held out, with as many of each digit as chance would have it on average.
     """
     from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
 
     source = load_digits()
     small = torch.from_numpy(source.images).float().unsqueeze(1) / 17  # grey levels 0 .. 16
     images = functional.interpolate(small, size=(28, 28), mode="bilinear")
     labels = torch.from_numpy(source.target).long()
-    held_out = torch.arange(len(labels)) % 3 == 2
-    return (
-        TensorDataset(images[~held_out], labels[~held_out]),
-        TensorDataset(images[held_out], labels[held_out]),
-    )
+    records = range(len(labels))
+    parts = train_test_split(records, test_size=1 / 3, random_state=0, stratify=source.target)
+    training, held_out = (TensorDataset(images[part], labels[part]) for part in parts)
+    return training, held_out
 
 
 def mnist(folder: Path) -> tuple[TensorDataset, TensorDataset]:

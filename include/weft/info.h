@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -37,7 +38,10 @@ struct SystemInfo {
   int online_processors = 0;    // of the machine
   int affinity_processors = 0;  // that this process may run on
   double quota_processors = 0;  // that its cgroup grants; 0: no limit
-  int usable_cores = 0;         // of the two, what Weft counts on before it spins
+  std::string quota_file;       // that says so
+  int usable_cores = 0;         // the lesser of both: what decides whether waiting spins
+  // Variables by which launchers tell of threads and ranks, as far as they are set.
+  std::vector<std::pair<std::string, std::string>> launch_hints;
 
   std::vector<CacheInfo> caches;  // of the first processor
   std::vector<NumaInfo> numa_nodes;

@@ -42,6 +42,12 @@ nb::list numa_nodes(const weft::SystemInfo& info) {
   return rows;
 }
 
+nb::dict hints(const weft::SystemInfo& info) {
+  nb::dict all;
+  for (const auto& [name, value] : info.launch_hints) all[name.c_str()] = value.c_str();
+  return all;
+}
+
 nb::dict system_info() {
   const weft::SystemInfo info = weft::system_info();
   nb::dict all;
@@ -52,7 +58,9 @@ nb::dict system_info() {
   all["online_processors"] = info.online_processors;
   all["affinity_processors"] = info.affinity_processors;
   all["quota_processors"] = info.quota_processors;
+  all["quota_file"] = info.quota_file.c_str();
   all["usable_cores"] = info.usable_cores;
+  all["launch_hints"] = hints(info);
   all["caches"] = caches(info);
   all["numa_nodes"] = numa_nodes(info);
   all["huge_page_bytes"] = info.huge_page_bytes;

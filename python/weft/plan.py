@@ -113,13 +113,14 @@ def algorithm(
 ) -> Callable[[Write], Write]:
     """Registers the decorated function as an algorithm, after verifying it.
 
-    It stays a plain function of a builder, so algorithms can call each other. Registering a name
-    again replaces the algorithm; those that come with Weft cannot be replaced. Every rank of a
-    communicator has to register what it names in a call.
+    It stays a plain function of a builder, so algorithms can call each other. Every rank of a
+    communicator has to register the same under a name that it gives in a call. Registering a name
+    again replaces the algorithm, save for communicators that have used it with these parameters:
+    they keep the plan. Those that come with Weft cannot be replaced.
 
     Args:
         name: the collective and a word, "allreduce/my_ring".
-        summary: one line for listings; the function's first line of documentation by default.
+        summary: one line for listings; by default the first line of the function's docstring.
         refuses: given (ranks, params), the reason why it cannot serve them, or None.
 
     Raises:

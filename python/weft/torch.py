@@ -10,11 +10,14 @@ import importlib
 import types
 from typing import Any
 
-__all__ = ["register"]
+__all__ = ["register", "why_not_registered"]
+
+_failure: Exception | None = None
 
 
 def register() -> None:
     """Makes the name "weft" known to torch. Never raises: it runs inside of `import torch`."""
+    global _failure
     try:
         from torch import distributed
 
@@ -22,13 +25,14 @@ def register() -> None:
             distributed.Backend.register_backend(
                 "weft", _create, extended_api=True, devices=["cpu"]
             )
+        _failure = None
     except Exception as error:
-        global _not_registered
-        _not_registered = error
+        _failure = error
 
 
-# Why register() failed; the first attempt to use the adapter says it.
-_not_registered: Exception | None = None
+def why_not_registered() -> Exception | None:
+    """What `register` failed with. None if it succeeded or was never called."""
+    return _failure
 
 
 def _create(options: Any, pg_options: Any) -> Any:

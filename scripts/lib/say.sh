@@ -3,7 +3,7 @@
 
 mkdir -p build/log
 
-step() { printf '\033[1m==>\033[0m %s\n' "$*"; }
+step() { if [[ -t 1 ]]; then printf '\033[1m==>\033[0m %s\n' "$*"; else printf '==> %s\n' "$*"; fi; }
 note() { printf '    %s\n' "$*"; }
 die() {
   printf 'weft: %s\n' "$*" >&2
@@ -14,7 +14,7 @@ die() {
 logged() {
   local log=build/log/$1.log
   shift
-  if ! "$@" 2>&1 | tee "$log" | { grep --line-buffered -oE '\[[0-9]+/[0-9]+\] .*|weft: .*' || true; } \
+  if ! "$@" 2>&1 | tee "$log" | { grep --line-buffered -oE '\[[0-9]+/[0-9]+\] .*|-- weft: .*' || true; } \
     | show_progress; then
     printf '\nweft: failed: %s\n' "$*" >&2
     tail -n 60 "$log" >&2
@@ -26,8 +26,8 @@ logged() {
 show_progress() {
   local line count=0 width=$((${COLUMNS:-80} - 5))
   while IFS= read -r line; do
-    if [[ $line == weft:* ]]; then
-      note "${line#weft: }"
+    if [[ $line == '-- weft: '* ]]; then
+      note "${line#-- weft: }"
     elif [[ -t 1 ]]; then
       printf '\r\033[K    %s' "${line:0:$width}"
     elif ((count++ % 10 == 0)); then

@@ -14,7 +14,7 @@ HostIdentity host_identity() {
   std::array<char, HOST_NAME_MAX + 1> name{};
   if (::gethostname(name.data(), name.size() - 1) == 0) identity.name = name.data();
   std::ifstream("/proc/sys/kernel/random/boot_id") >> identity.boot;
-  struct stat status {};
+  struct stat status{};
   if (::stat("/proc/self/ns/net", &status) == 0) identity.net_namespace = status.st_ino;
   return identity;
 }

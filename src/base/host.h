@@ -7,8 +7,8 @@
 namespace weft {
 
 struct HostIdentity {
-  std::string name;               // the host's name, for messages only
-  std::string boot;               // the kernel's boot id: equal means the same running kernel
+  std::string name;                 // the host's name, for messages only
+  std::string boot;                 // the kernel's boot id: equal means the same running kernel
   std::uint64_t net_namespace = 0;  // inode of the network namespace; 0 if unknown
 };
 

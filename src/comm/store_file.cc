@@ -37,7 +37,7 @@ UniqueFd open_directory(const std::string& path) {
   if (path.empty()) throw InvalidArgument("directory: the store needs a name");
   make_directories(path);
   UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat status {};
+  struct stat status{};
   if (!directory || ::fstat(directory.get(), &status) != 0) {
     throw InvalidArgument("directory: cannot open " + errno_text(path));
   }

@@ -13,8 +13,7 @@ namespace verifier {
 namespace {
 
 // Executes one call of each plan, and adds what is found to the report.
-void execute(const std::vector<Run>& runs, Trees& trees, Findings& findings,
-             VerifyReport& report) {
+void execute(const std::vector<Run>& runs, Trees& trees, Findings& findings, VerifyReport& report) {
   findings.begin(runs[0].scenario->name);
   Machine machine(runs, trees, findings);
   bool done = machine.execute();
@@ -29,8 +28,8 @@ void execute(const std::vector<Run>& runs, Trees& trees, Findings& findings,
 
 // All calls of `trips` chunks a block. A plan with fewer kinds of calls than another
 // starts over with its first.
-void execute_all(const std::vector<const Plan*>& plans, int trips, Trees& trees,
-                 Findings& findings, VerifyReport& report) {
+void execute_all(const std::vector<const Plan*>& plans, int trips, Trees& trees, Findings& findings,
+                 VerifyReport& report) {
   std::vector<std::vector<Scenario>> calls;
   std::size_t most = 0;
   for (const Plan* plan : plans) {
@@ -56,8 +55,7 @@ VerifyReport prove(const std::vector<const Plan*>& plans, const VerifyOptions& o
   if (!findings.any()) {
     report.consistent = true;
     Trees trees(plans[0]->shape.ranks);
-    for (int trips = 0; trips <= most; ++trips)
-      execute_all(plans, trips, trees, findings, report);
+    for (int trips = 0; trips <= most; ++trips) execute_all(plans, trips, trees, findings, report);
   }
   report.findings = findings.take();
   report.consistent = report.consistent && report.ok();

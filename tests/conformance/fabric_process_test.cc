@@ -67,11 +67,34 @@ void exchange_rounds(LaneRank& r) {
   r.fabric->release(block);
 }
 
+// Bulk payloads of rank 1, each in a segment of its own that is released at once.
+void churn(LaneRank& r) {
+  for (std::uint64_t n = 0; n < 300; ++n) {
+    if (r.me == 1) {
+      const SymmetricBlock block = r.fabric->allocate(4096);
+      block.data[100] = static_cast<std::byte>(n);
+      Header header;
+      header.bytes = 4096;
+      header.input = block.where;
+      r.lane->post(0, 0, n, header, nullptr);
+      await("credit", [&] { return r.lane->credits(0, 0) == n + 1; });
+      r.fabric->release(block);
+    } else {
+      const Header header = *r.await_message(1, 0, n).header;
+      const std::byte seen = r.lane->reach(1, header.input, 4096)[100];
+      if (seen != static_cast<std::byte>(n)) throw std::runtime_error("wrong memory");
+      r.lane->credit(1, 0, n + 1);
+    }
+  }
+}
+
 void stay_for_ever() {
   for (;;) ::pause();
 }
 
-// A forked process may have fabrics of its own.
+// A forked process may have fabrics of its own. The thread sanitizer takes no new threads
+// after a fork.
+#ifndef __SANITIZE_THREAD__
 void make_own_lane(std::string_view kind) {
   const auto left = kind_named(std::string(kind)).make();
   const auto right = kind_named(std::string(kind)).make();
@@ -83,6 +106,7 @@ void make_own_lane(std::string_view kind) {
   mine->post(1, 0, 0, {}, nullptr);
   await("message", [&] { return theirs->arrival(0, 0, 0).header; });
 }
+#endif
 
 // A grandchild that outlives this process and holds whatever it inherited.
 void leave_a_grandchild(LaneRank& r) {
@@ -93,7 +117,7 @@ void leave_a_grandchild(LaneRank& r) {
   } catch (const Unsupported& error) {
     refused = error.what();
   }
-#ifndef __SANITIZE_THREAD__  // which takes no new threads after a fork
+#ifndef __SANITIZE_THREAD__
   make_own_lane(r.fabric->name());
 #endif
   r.store.set("grandchild", std::to_string(::getpid()) + " " + refused);
@@ -102,8 +126,13 @@ void leave_a_grandchild(LaneRank& r) {
 
 const std::map<std::string, void (*)(LaneRank&)> kParts = {
     {"exchange", exchange_rounds},
+    {"churn", churn},
     {"stay", [](LaneRank&) { stay_for_ever(); }},
-    {"spin", [](LaneRank& r) { while (!r.lane->troubled()) {} }},
+    {"spin",
+     [](LaneRank& r) {
+       while (!r.lane->troubled()) {
+       }
+     }},
     {"fork", leave_a_grandchild},
 };
 
@@ -205,6 +234,23 @@ TEST_P(FabricProcessTest, ExchangesSmallAndBulkPayloads) {
   EXPECT_EQ(pair.wait(), 0);
 }
 
+int shared_mappings() {
+  int mappings = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    mappings += line.find("memfd:weft") != std::string::npos;
+  }
+  return mappings;
+}
+
+TEST_P(FabricProcessTest, ReleasedSegmentsDoNotPileUpAtThePeer) {
+  Pair pair(GetParam(), "churn");
+  const int before = shared_mappings();
+  churn(*pair.rank);
+  EXPECT_LE(shared_mappings(), before + 3);
+  EXPECT_EQ(pair.wait(), 0);
+}
+
 TEST_P(FabricProcessTest, AnAbortCrosses) {
   Pair pair(GetParam(), "spin");
   pair.rank->lane->abort("enough");
@@ -285,14 +331,8 @@ std::string belongings() {
     const std::filesystem::directory_iterator all(path);
     return std::to_string(std::distance(begin(all), end(all)));
   };
-  int mappings = 0;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    mappings += line.find("memfd:weft") != std::string::npos;
-  }
-  maps.close();
   return count("/proc/self/fd") + " descriptors, " + count("/proc/self/task") + " threads, " +
-         count("/dev/shm") + " files, " + std::to_string(mappings) + " mappings";
+         count("/dev/shm") + " files, " + std::to_string(shared_mappings()) + " mappings";
 }
 
 TEST_P(FabricProcessTest, NothingIsLeftBehind) {

@@ -96,8 +96,7 @@ TEST_P(FabricTest, MailboxesWrapAroundUnderCredits) {
       return static_cast<std::size_t>((n * 37 + static_cast<std::uint64_t>(from)) % 449);
     };
     const auto advance = [&](int peer, int channel, Stream& stream) {
-      if (stream.sent < kMessages &&
-          stream.sent < r.lane->credits(peer, channel) + kMailboxDepth) {
+      if (stream.sent < kMessages && stream.sent < r.lane->credits(peer, channel) + kMailboxDepth) {
         const std::uint64_t n = stream.sent++;
         const std::size_t bytes = bytes_of(r.me, n);
         r.lane->post(peer, channel, n, header(bytes, r.me, n),
@@ -148,9 +147,8 @@ TEST_P(FabricTest, BulkPayloadsAreReachedInFreshMemory) {
         ASSERT_EQ(0, std::memcmp(r.lane->reach(from, seen.input, bytes), expected.data(), bytes));
         r.lane->credit(from, 0, n + 1);
       });
-      r.for_peers([&](int to) {
-        await("credit", [&] { return r.lane->credits(to, 0) == n + 1; });
-      });
+      r.for_peers(
+          [&](int to) { await("credit", [&] { return r.lane->credits(to, 0) == n + 1; }); });
       r.fabric->release(block);
     }
   });
@@ -209,9 +207,8 @@ TEST_P(FabricTest, ProgressIsReported) {
   run([&](LaneRank& r) {
     r.lane->entered(100 + static_cast<std::uint64_t>(r.me));
     r.for_peers([&](int peer) {
-      await("progress", [&] {
-        return r.lane->last_entered(peer) == 100 + static_cast<std::uint64_t>(peer);
-      });
+      await("progress",
+            [&] { return r.lane->last_entered(peer) == 100 + static_cast<std::uint64_t>(peer); });
     });
   });
 }

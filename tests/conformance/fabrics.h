@@ -60,9 +60,7 @@ struct LaneRank {
     return arrival;
   }
   // All ranks meet here. Goes through the store: it tests nothing of the lane.
-  void meet(const std::string& where) {
-    exchange("meet " + where, "");
-  }
+  void meet(const std::string& where) { exchange("meet " + where, ""); }
   std::vector<std::string> exchange(const std::string& what, const std::string& mine) {
     store.set(what + std::to_string(me), mine);
     std::vector<std::string> all;
@@ -77,8 +75,8 @@ struct LaneRank {
 inline LaneRank join_lane(std::shared_ptr<Fabric> fabric, Store& store, int me, int size,
                           const std::string& name = "lane") {
   LaneRank rank{me, size, std::move(fabric), nullptr, store};
-  rank.lane = rank.fabric->open(rank.exchange(name + " address", rank.fabric->address()), me,
-                                patience());
+  rank.lane =
+      rank.fabric->open(rank.exchange(name + " address", rank.fabric->address()), me, patience());
   rank.lane->connect(rank.exchange(name + " ticket", rank.lane->ticket()), patience());
   return rank;
 }

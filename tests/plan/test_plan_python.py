@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 import weakref
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -355,6 +357,70 @@ class TestAlgorithms:
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
         )
+        assert done.stderr == ""
+
+
+def run_star(job, count):
+    """A rank that calls an algorithm of its own, waiting and not."""
+    plan.algorithm("broadcast/star")(star)
+    with job.communicator() as comm:
+        root = comm.size - 1
+        x = np.arange(count) + comm.rank
+        first = comm.broadcast(x, root, algorithm="star")
+        request = comm.broadcast(x, root, algorithm="broadcast/star", async_op=True)
+        return [int(np.sum(y - np.arange(count))) for y in (first, request.wait())]
+
+
+def run_unknown(job):
+    """A call of what is not registered is refused, and the communicator goes on."""
+    with job.communicator() as comm:
+        with pytest.raises(InvalidArgument, match='no algorithm "allreduce/mine"') as refused:
+            comm.allreduce(np.ones(3), algorithm="mine")
+        comm.barrier()
+        return str(refused.value)
+
+
+def run_failing(job):
+    """An exception of the algorithm reaches the caller, and the communicator goes on."""
+
+    def fails(b):
+        if b.ranks == job.size and armed:
+            raise KeyError("mine")
+        star(b)
+
+    armed = []
+    plan.algorithm("broadcast/fails")(fails)
+    armed.append(True)
+    with job.communicator() as comm:
+        with pytest.raises(KeyError, match="mine"):
+            comm.broadcast(np.ones(3), algorithm="fails")
+        return comm.allreduce(np.ones(1)).tolist()
+
+
+class TestRuns:
+    @pytest.mark.parametrize("ranks", [1, 2, 3])
+    @pytest.mark.parametrize("count", [0, 1, 300_000])
+    def test_own_algorithm(self, team, ranks, count):
+        assert team(ranks).run(run_star, count) == [[count * (ranks - 1)] * 2] * ranks
+
+    def test_unknown_names(self, team):
+        assert all("broadcast/knomial" in text for text in team(2).run(run_unknown))
+
+    def test_exceptions_of_the_algorithm(self, team):
+        assert team(2).run(run_failing) == [[2.0]] * 2
+
+    def test_example(self):
+        example = Path(__file__).parents[2] / "examples" / "own_algorithm" / "own_algorithm.py"
+        done = subprocess.run(
+            [sys.executable, str(example), "--ranks", "2"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "put source on rank" in done.stdout
+        assert done.stdout.endswith("2 ranks: all sums are right.\n")
         assert done.stderr == ""
 
 

@@ -194,4 +194,25 @@ inline Write put_into_peers(bool ready) {
   };
 }
 
+// A broadcast from 0 to 1: what the root does each chunk, and what the other does.
+inline Write root_and_leaf(std::function<void(Builder&, int ch)> root,
+                           std::function<void(Builder&, int ch)> leaf) {
+  return [=](Builder& b) {
+    b.param("root", 0);
+    int ch = b.channel(2);
+    b.chunks([&] {
+      if (b.rank() == 0) b.copy({b.output()}, b.input());
+      b.rank() == 0 ? root(b, ch) : leaf(b, ch);
+    });
+  };
+}
+
+inline void send_chunk(Builder& b, int ch) { b.put(b.input(), {1}, ch); }
+
+inline void take_chunk(Builder& b, int ch) {
+  b.wait(0, ch, b.output());
+  b.copy({b.output()}, b.slot(0, ch));
+  b.credit(0, ch, b.output());
+}
+
 }  // namespace weft::programs

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include "unit/made_up_tree.h"
@@ -20,7 +22,7 @@ const std::string kV1Cpu = "/sys/fs/cgroup/cpu,cpuacct";
 
 struct QuotaCase {
   const char* what;
-  std::map<std::string, std::string> files;
+  MadeUpTree::Files files;
   int affinity;
   double quota;
   int usable;

@@ -11,7 +11,7 @@ const std::string kCache = "/sys/devices/system/cpu/cpu0/cache";
 const std::string kNode = "/sys/devices/system/node";
 
 TEST(Machine, AServerWithEverything) {
-  const MadeUpTree tree({
+  const MadeUpTree tree(MadeUpTree::Files{
       {"/proc/cpuinfo", "processor\t: 0\nmodel\t\t: 2\nmodel name\t: AMD EPYC 9755\n"},
       {"/proc/meminfo", "MemTotal:  1024 kB\nHugePages_Total:      12\nHugepagesize:    2048 kB\n"},
       {kCache + "/index0/level", "1\n"},
@@ -55,12 +55,13 @@ TEST(Machine, AServerWithEverything) {
 }
 
 TEST(Machine, AnArmThatNamesNoModel) {
-  const MadeUpTree tree({{"/proc/cpuinfo", "CPU implementer\t: 0x41\nCPU part\t: 0xd4f\n"}});
+  const MadeUpTree tree(
+      MadeUpTree::Files{{"/proc/cpuinfo", "CPU implementer\t: 0x41\nCPU part\t: 0xd4f\n"}});
   EXPECT_EQ(read_machine(tree.root()).processor, "implementer 0x41 part 0xd4f");
 }
 
 TEST(Machine, WhatTheKernelDoesNotSayIsEmpty) {
-  const MadeUpTree tree({});
+  const MadeUpTree tree(MadeUpTree::Files{});
   const Machine machine = read_machine(tree.root());
   EXPECT_EQ(machine.processor, "");
   EXPECT_TRUE(machine.caches.empty());

@@ -14,7 +14,9 @@ namespace weft {
 // Made with the files given (path → content), gone with the object.
 class MadeUpTree {
  public:
-  explicit MadeUpTree(const std::map<std::string, std::string>& files) {
+  using Files = std::map<std::string, std::string>;
+
+  explicit MadeUpTree(const Files& files) {
     std::string name = (std::filesystem::temp_directory_path() / "weft-tree-XXXXXX").string();
     if (!mkdtemp(name.data())) throw std::runtime_error("cannot make " + name);
     root_ = name;

@@ -1,6 +1,7 @@
 // What is peculiar to the shared memory fabric: its addresses, its doorbell, its socket.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -207,6 +208,35 @@ TEST(ShmServer, DropsCallersThatTalkNonsense) {
   char byte;
   EXPECT_LE(::recv(socket.get(), &byte, 1, 0), 0) << "the fabric hangs up";
   EXPECT_NO_THROW(peer->open({peer->address(), fabric->address()}, 0, late()));
+}
+
+// While it lives, this process can open only `room` more descriptors.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t room) {
+    const UniqueFd next(::dup(STDERR_FILENO));
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit few{static_cast<rlim_t>(next.get()) + room, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(ShmFabric, SaysWhenTheSystemHasNoMoreDescriptors) {
+  const auto fabric = make_shm_fabric();
+  fabric->release(fabric->allocate(4096));
+  {
+    const FewDescriptors few(0);
+    EXPECT_THROW(fabric->allocate(4096), Unsupported);
+  }
+  {
+    const FewDescriptors few(3);  // a fabric takes five
+    EXPECT_THROW(make_shm_fabric(), Unsupported);
+  }
+  EXPECT_NO_THROW(fabric->release(fabric->allocate(4096)));
 }
 
 TEST(ShmProcessFabric, IsSharedWhileHeld) {

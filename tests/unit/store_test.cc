@@ -49,8 +49,8 @@ class StoreTest : public ::testing::TestWithParam<StoreKind> {
 TEST_P(StoreTest, KeepsAnyKeyAndValue) {
   std::string all_bytes;
   for (int c = 0; c < 256; ++c) all_bytes += static_cast<char>(c);
-  const std::vector<std::string> keys = {"a",  "A",      "..",   ".",           "weft/lanes/0",
-                                         "%2", "% 2/\n", "\xff", std::string(80, '/')};
+  const std::vector<std::string> keys = {
+      "a", "A", "..", ".", "weft/lanes/0", "%2", "% 2/\n", "\xff", std::string(80, '/')};
   const std::vector<std::string> values = {"", "x", all_bytes, std::string(100000, 'y')};
   for (std::size_t i = 0; i < keys.size(); ++i) store_->set(keys[i], values[i % values.size()]);
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -102,13 +102,13 @@ TEST_P(StoreTest, ManyThreadsExchange) {
 
 INSTANTIATE_TEST_SUITE_P(
     Stores, StoreTest,
-    ::testing::Values(
-        StoreKind{"memory", [](const Directory&) { return memory_store(); }},
-        StoreKind{"file", [](const Directory& d) { return file_store(d / "deep/job"); }}),
+    ::testing::Values(StoreKind{"memory", [](const Directory&) { return memory_store(); }},
+                      StoreKind{"file",
+                                [](const Directory& d) { return file_store(d / "deep/job"); }}),
     [](const auto& info) { return std::string(info.param.name); });
 
 unsigned mode_of(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
   return status.st_mode & 07777;
 }

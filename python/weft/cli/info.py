@@ -60,6 +60,7 @@ def _lines(known: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"fabric {f['name']}", _availability(f)) for f in known["fabrics"]),
         ("processor", known["processor"] or "not known"),
         ("cores", _cores(known)),
+        *((name, value) for name, value in known["launch_hints"].items()),
         *((f"cache L{c['level']} {c['type'].lower()}", _cache(c)) for c in known["caches"]),
         *((f"NUMA node {n['node']}", _node(n)) for n in known["numa_nodes"]),
         ("huge pages", _huge_pages(known)),
@@ -73,7 +74,7 @@ def _availability(part: dict[str, Any]) -> str:
 
 def _cores(known: dict[str, Any]) -> str:
     quota = known["quota_processors"]
-    limit = f"cgroup grants {quota:g}" if quota else "no cgroup limit"
+    limit = f"cgroup grants {quota:g} ({known['quota_file']})" if quota else "no cgroup limit"
     return (
         f"{known['usable_cores']} usable: {known['online_processors']} online, "
         f"{known['affinity_processors']} in the affinity mask, {limit}"

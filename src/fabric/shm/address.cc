@@ -30,8 +30,8 @@ std::string word(const std::string& text) {
 
 Address Address::own(const Token& token) {
   const HostIdentity host = host_identity();
-  return {kLayoutVersion, token,    ::getpid(), ::geteuid(), word(host.boot), host.net_namespace,
-          word(host.name)};
+  return {kLayoutVersion,     token,          ::getpid(), ::geteuid(), word(host.boot),
+          host.net_namespace, word(host.name)};
 }
 
 Address Address::parse(std::string_view text) {
@@ -69,9 +69,8 @@ std::string Address::process() const {
 
 std::string Address::obstacle(const Address& peer) const {
   if (peer.version != version) {
-    return "it runs another version of Weft (shared memory layout " +
-           std::to_string(peer.version) + ", here " + std::to_string(version) +
-           "); install the same version everywhere";
+    return "it runs another version of Weft (shared memory layout " + std::to_string(peer.version) +
+           ", here " + std::to_string(version) + "); install the same version everywhere";
   }
   if (peer.boot != boot) {
     return "it is on host " + peer.host + " and this rank on host " + host +

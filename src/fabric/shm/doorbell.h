@@ -24,7 +24,8 @@ inline void ring(Control& control) {
   // Holds the compiler to the order; the processor is held by the sleeper's heavy fence.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // relaxed: it orders nothing, see above.
-  if (control.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] wake(control);
+  if (control.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    wake(control);
 }
 
 // The owner's side: Fabric::announce, sleep and retire.

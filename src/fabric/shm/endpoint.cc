@@ -112,8 +112,8 @@ void ShmEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_p
       };
       peer.lane = reinterpret_cast<Lane*>(reach(where[i], Lane::bytes(peers_.size())));
       peer.theirs = peer.lane->inbox(me_);
-      peer.bell = reinterpret_cast<Control*>(
-          reach(location_of(kControlSegment, 0), sizeof(Control)));
+      peer.bell =
+          reinterpret_cast<Control*>(reach(location_of(kControlSegment, 0), sizeof(Control)));
     });
   }
   // release: an abort() on another thread sees the peers' lanes.

@@ -91,9 +91,7 @@ struct Lane {
   LaneHead head;
 
   Inbox* inbox(int member) { return reinterpret_cast<Inbox*>(this + 1) + member; }
-  static std::size_t bytes(std::size_t members) {
-    return sizeof(Lane) + members * sizeof(Inbox);
-  }
+  static std::size_t bytes(std::size_t members) { return sizeof(Lane) + members * sizeof(Inbox); }
 };
 static_assert(sizeof(Lane) % kLine == 0);
 

@@ -68,15 +68,14 @@ void discard_memory(int fd, std::size_t bytes) {
 }
 
 std::shared_ptr<Mapping> Mapping::of(int fd, std::size_t bytes) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd, &status) != 0 || static_cast<std::size_t>(status.st_size) < bytes ||
       (::fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0) {
     throw Unsupported("shm: memory that a peer passed could shrink while it is read");
   }
-  void* const data =
-      bytes >= kHugePage
-          ? map_aligned(fd, bytes)
-          : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* const data = bytes >= kHugePage
+                         ? map_aligned(fd, bytes)
+                         : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) refuse("mmap", bytes, "; check ulimit -v and vm.max_map_count");
   return std::shared_ptr<Mapping>(new Mapping(static_cast<std::byte*>(data), bytes));
 }

@@ -15,7 +15,7 @@ namespace {
 
 struct Process {
   // Plain mutexes: the child's only thread may unlock them, under its new thread id.
-  std::mutex gate;   // NoFork; taken before `mutex`
+  std::mutex gate;  // NoFork; taken before `mutex`
   std::mutex mutex;
   std::set<int> live;
   std::map<Token, std::weak_ptr<Segments>> local;
@@ -64,8 +64,7 @@ Process& process() {
 
 }  // namespace
 
-void ForkMark::check() const {
-  if (!forked()) return;
+void ForkMark::refuse() {
   throw Unsupported(
       "this process was forked after the fabric was made, and a fabric works only in the process "
       "that made it; start ranks with exec, or make a new communicator after the fork");

@@ -30,9 +30,14 @@ class ForkMark {
   // relaxed: fork itself orders the child after what came before.
   bool forked() const { return made_ != forks_.load(std::memory_order_relaxed); }
   // Throws Unsupported in a forked child.
-  void check() const;
+  void check() const {
+    if (forked()) [[unlikely]]
+      refuse();
+  }
 
  private:
+  [[noreturn]] static void refuse();
+
   friend class ForkHandler;
   static std::atomic<std::uint32_t> forks_;
   std::uint32_t made_;

@@ -7,8 +7,9 @@
 namespace weft::shm {
 
 bool Reached::find(std::uint32_t id) {
-  const auto place = std::lower_bound(known_.begin(), known_.end(), id,
-                                      [](const Known& known, auto wanted) { return known.id < wanted; });
+  const auto place =
+      std::lower_bound(known_.begin(), known_.end(), id,
+                       [](const Known& known, auto wanted) { return known.id < wanted; });
   last_ = static_cast<std::size_t>(place - known_.begin());
   return place != known_.end() && place->id == id;
 }

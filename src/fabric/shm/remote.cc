@@ -75,9 +75,10 @@ void Remote::dial(Clock::time_point deadline) {
     lose(State::kLost);
     return;
   }
-  watcher_->watch(socket.get(), [weak = weak_from_this()] {
+  const bool watched = watcher_->watch(socket.get(), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->on_readable();
   });
+  if (!watched) throw Unsupported("no watch over its socket, " + errno_text("epoll_ctl"));
   socket_ = std::move(socket);
   state_ = State::kDialled;
   ask_locked(kControlSegment);

@@ -28,8 +28,9 @@ SymmetricBlock Segments::allocate(std::size_t bytes, Use use) {
 
   std::lock_guard lock(mutex_);
   if (last_ == kLastSegment) {
-    throw Unsupported("this fabric has made 16 million symmetric segments, the most there can "
-                      "be; allocate larger pieces and keep them");
+    throw Unsupported(
+        "this fabric has made 16 million symmetric segments, the most there can "
+        "be; allocate larger pieces and keep them");
   }
   const Location where = location_of(++last_, 0);
   segments_[last_] = std::move(segment);

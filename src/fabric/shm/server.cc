@@ -22,16 +22,15 @@ Server::Server(const Token& token, std::shared_ptr<Segments> segments, Watcher& 
     : token_(token),
       segments_(std::move(segments)),
       watcher_(watcher),
-      listener_([] {
-        return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-      }),
+      listener_([] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }),
       spare_(spare_descriptor()) {
   const auto [name, length] = socket_of(token_);
-  if (!listener_ || ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0 ||
-      ::listen(listener_.get(), SOMAXCONN) != 0) {
+  if (!listener_ ||
+      ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0 ||
+      ::listen(listener_.get(), SOMAXCONN) != 0 ||
+      !watcher_.watch(listener_.get(), [this] { accept(); })) {
     throw Unsupported("shm: cannot listen for peers, " + errno_text("Unix socket"));
   }
-  watcher_.watch(listener_.get(), [this] { accept(); });
 }
 
 void Server::accept() {
@@ -43,7 +42,7 @@ void Server::accept() {
   const int fd = socket.get();
   Client& client = clients_[fd];
   client.socket = std::move(socket);
-  watcher_.watch(fd, [this, &client] { serve(client); });
+  if (!watcher_.watch(fd, [this, &client] { serve(client); })) clients_.erase(fd);
 }
 
 // A connection that stays in the queue would keep the watcher awake for ever.

@@ -37,7 +37,7 @@ Watcher::Watcher()
     : epoll_([] { return ::epoll_create1(EPOLL_CLOEXEC); }),
       stop_([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }) {
   if (!epoll_ || !stop_) refuse(errno_text("epoll_create") + "; raise ulimit -n");
-  watch(stop_.get(), [] {});
+  if (!watch(stop_.get(), [] {})) refuse(errno_text("epoll_ctl"));
   SignalsBlocked blocked;
   const auto body = [](void* self) -> void* {
     static_cast<Watcher*>(self)->run();
@@ -49,16 +49,17 @@ Watcher::Watcher()
   ::pthread_setname_np(thread_, "weft-watcher");
 }
 
-void Watcher::watch(int fd, Handler handler) {
+bool Watcher::watch(int fd, Handler handler) {
   std::lock_guard lock(mutex_);
   handlers_[fd] = std::make_shared<const Handler>(std::move(handler));
   epoll_event event{};
   event.events = EPOLLIN | EPOLLRDHUP;
   event.data.fd = fd;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-    handlers_.erase(fd);
-    refuse(errno_text("epoll_ctl"));
-  }
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return true;
+  const int error = errno;
+  handlers_.erase(fd);
+  errno = error;
+  return false;
 }
 
 void Watcher::forget(int fd) {

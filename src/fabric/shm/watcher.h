@@ -22,8 +22,9 @@ class Watcher {
   Watcher();
   ~Watcher() { stop(); }
 
-  // Calls `handler` whenever `fd` is readable or has ended.
-  void watch(int fd, Handler handler);
+  // Calls `handler` whenever `fd` is readable or has ended. False: the system watches no
+  // more, errno says why.
+  [[nodiscard]] bool watch(int fd, Handler handler);
   // Before `fd` is closed. Its handler may be running; it will not be called again.
   void forget(int fd);
   // After this no handler runs any more.

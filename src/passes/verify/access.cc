@@ -24,17 +24,19 @@ bool Machine::locate(int rank, const Operand& operand, std::size_t& first) {
   // A rank computes the place from its own counts: it is told where a buffer begins, no more.
   if (size > 0 && offset != call.part(rank, operand.buffer).offset(block)) {
     fault(Fault::kMalformed, rank,
-          name(owner) + "'s block " + std::to_string(block) + " begins elsewhere than the own one, "
-          "which this rank cannot know: reach into buffers only where all ranks' counts agree");
+          name(owner) + "'s block " + std::to_string(block) +
+              " begins elsewhere than the own one, "
+              "which this rank cannot know: reach into buffers only where all ranks' counts agree");
     return false;
   }
   first = first_cell(rank, operand);
-  if (owner == rank || state(rank).announced[static_cast<std::size_t>(owner)] ==
-                           state(rank).run + 1)
+  if (owner == rank ||
+      state(rank).announced[static_cast<std::size_t>(owner)] == state(rank).run + 1)
     return true;
-  fault(Fault::kRace, rank, "reaches into a buffer of " + name(owner) +
-                                " before a message without payload from it said that it is "
-                                "ready, and where");
+  fault(Fault::kRace, rank,
+        "reaches into a buffer of " + name(owner) +
+            " before a message without payload from it said that it is "
+            "ready, and where");
   return true;
 }
 
@@ -53,8 +55,7 @@ bool Machine::load_cells(int rank, std::size_t first, std::vector<Value>& values
     if (Conflict found = memory.read(memory[i], now(rank), clocks_)) conflict = found;
     values.push_back(memory[i].value);
   }
-  if (conflict)
-    report_race(rank, "reads", conflict);
+  if (conflict) report_race(rank, "reads", conflict);
   return true;
 }
 
@@ -62,8 +63,9 @@ bool Machine::load_slot(int rank, const Operand& operand, std::vector<Value>& va
   int from = peer_of(rank, operand.rank);
   std::size_t count = state(rank).cursor.span().count;
   auto complain = [&](Fault kind, const std::string& why) {
-    fault(kind, rank, "reads the slot of " + name(from) + " on channel " +
-                          std::to_string(operand.channel) + ", " + why);
+    fault(kind, rank,
+          "reads the slot of " + name(from) + " on channel " + std::to_string(operand.channel) +
+              ", " + why);
     return false;
   };
   Stream& in = traffic_.stream(from, rank, operand.channel);
@@ -78,8 +80,7 @@ bool Machine::load_slot(int rank, const Operand& operand, std::vector<Value>& va
                                            std::to_string(message.count) + " sent at " +
                                            where(message.event));
   if (message.stale)
-    complain(Fault::kPutSource, "whose source may have been written since " +
-                                    where(message.event));
+    complain(Fault::kPutSource, "whose source may have been written since " + where(message.event));
   message.readers[entry.reader].last = now(rank);
   values = message.values;
   return true;
@@ -95,9 +96,9 @@ void Machine::fill(int rank, int channel, const std::vector<Value>& values) {
   auto c = static_cast<std::size_t>(channel);
   OwnSlot& slot = state(rank).slots[c];
   if (slot.filled)
-    fault(Fault::kSlotReuse, rank, "fills the slot of channel " + std::to_string(channel) +
-                                       " again, before what was filled at " + where(slot.event) +
-                                       " is sent");
+    fault(Fault::kSlotReuse, rank,
+          "fills the slot of channel " + std::to_string(channel) +
+              " again, before what was filled at " + where(slot.event) + " is sent");
   slot.filled = true;
   slot.event = state(rank).event;
   slot.values = values;
@@ -123,10 +124,11 @@ void Machine::report_race(int rank, const std::string& does, const Conflict& con
   if (conflict.with.event == kNoEvent)
     return fault(Fault::kRace, rank, does + " a buffer of " + other + " before its call");
   if (place(conflict.with.event).step == Place::kEnd)
-    return fault(Fault::kRace, rank, does + " a buffer that " + other +
-                                         " may have given back to its caller");
-  fault(Fault::kRace, rank, does + " what " + other + (conflict.write ? " writes" : " reads") +
-                                ", in no order, at " + where(conflict.with.event));
+    return fault(Fault::kRace, rank,
+                 does + " a buffer that " + other + " may have given back to its caller");
+  fault(Fault::kRace, rank,
+        does + " what " + other + (conflict.write ? " writes" : " reads") + ", in no order, at " +
+            where(conflict.with.event));
 }
 
 // True if somebody may read the payload of this put after what `rank` does now.
@@ -151,37 +153,16 @@ bool Machine::release_puts(int rank, Cell& cell) {
     int reader = 0;
     if (!free || !may_be_read(rank, message, reader)) return;
     free = false;
-    fault(Fault::kPutSource, rank, "writes the source of a put that " + name(reader) +
-                                       " may still read, put at " + where(message.event));
+    fault(Fault::kPutSource, rank,
+          "writes the source of a put that " + name(reader) + " may still read, put at " +
+              where(message.event));
   });
   return free;
 }
 
-// A destination may be a source, element for element; any other overlap makes the result
-// depend on the order in which the elements are taken.
-bool Machine::overlaps(int rank, const Step& step) {
-  std::size_t count = state(rank).cursor.span().count;
-  for (std::size_t i = 0; i < step.dst.size(); ++i) {
-    for (const Operand& source : step.src)
-      if (std::size_t apart = distance(rank, step.dst[i], source); apart > 0 && apart < count)
-        return refuse_overlap(rank);
-    for (std::size_t j = 0; j < i; ++j)
-      if (count > 0 && distance(rank, step.dst[i], step.dst[j]) < count)
-        return refuse_overlap(rank);
-  }
-  return false;
-}
-
-bool Machine::refuse_overlap(int rank) {
-  fault(Fault::kMalformed, rank, "a destination overlaps another operand of the step");
-  return true;
-}
-
-// Cells between the beginnings of two operands; huge where one is a slot.
-std::size_t Machine::distance(int rank, const Operand& a, const Operand& b) {
-  if (a.buffer == Buffer::kSlot || b.buffer == Buffer::kSlot) return kNone;
-  std::size_t first = first_cell(rank, a), second = first_cell(rank, b);
-  return first < second ? second - first : first - second;
+bool Machine::same_cells(int rank, const Operand& a, const Operand& b) {
+  if (a.buffer == Buffer::kSlot || b.buffer == Buffer::kSlot) return false;
+  return first_cell(rank, a) == first_cell(rank, b);
 }
 
 std::size_t Machine::first_cell(int rank, const Operand& operand) {

@@ -22,8 +22,7 @@ struct Access {
 // a fabric need not wait for slots, mailboxes or flushes, so nothing may rest on that.
 class Clocks {
  public:
-  explicit Clocks(int ranks)
-      : ranks_(static_cast<std::size_t>(ranks)), time_(ranks_ * ranks_) {
+  explicit Clocks(int ranks) : ranks_(static_cast<std::size_t>(ranks)), time_(ranks_ * ranks_) {
     for (std::size_t r = 0; r < ranks_; ++r) time_[r * ranks_ + r] = 1;
   }
 

@@ -25,7 +25,7 @@ void Cursor::enter_round() {
 
 // Goes on to the next step that runs, from where the counters stand.
 void Cursor::settle() {
-  for (; section_ < program_->size(); ) {
+  for (; section_ < program_->size();) {
     const Section& section = (*program_)[section_];
     for (; trip_ < trips_; ++trip_, at_ = 0)
       for (; at_ < section.steps.size(); ++at_) {

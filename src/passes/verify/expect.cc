@@ -24,12 +24,18 @@ Origin origin(const PlanShape& shape, const Scenario& call, int rank, int block,
   };
   switch (shape.collective) {
     case Collective::kAllgather:
-    case Collective::kGather: return {block, element};
-    case Collective::kReduceScatter: return sent_to_me(rank);
-    case Collective::kScatter: return sent_to_me(root);
-    case Collective::kAlltoall: return sent_to_me(block);
-    case Collective::kSendRecv: return {0, element};
-    default: return {root, call.part(rank, Buffer::kOutput).offset(block) + element};
+    case Collective::kGather:
+      return {block, element};
+    case Collective::kReduceScatter:
+      return sent_to_me(rank);
+    case Collective::kScatter:
+      return sent_to_me(root);
+    case Collective::kAlltoall:
+      return sent_to_me(block);
+    case Collective::kSendRecv:
+      return {0, element};
+    default:
+      return {root, call.part(rank, Buffer::kOutput).offset(block) + element};
   }
 }
 
@@ -70,8 +76,7 @@ void Results::check(int rank, const Trees& trees, Findings& findings) const {
     for (std::size_t i = 0; i < part.size(block, 1); ++i) {
       std::size_t element = part.offset(block) + i;
       const Cell& cell = output(rank, element);
-      auto flaw =
-          flaw_of(cell.value, origin(plan_.shape, call_, rank, block, i), reduced, trees);
+      auto flaw = flaw_of(cell.value, origin(plan_.shape, call_, rank, block, i), reduced, trees);
       if (flaw.empty()) continue;
       Place place{rank, static_cast<int>(run_), 0, 0, 0, Place::kEnd};
       if (cell.writer != kNoEvent) place = machine_.place(cell.writer);

@@ -81,17 +81,16 @@ bool Machine::finish(int rank) {
   if (plan(rank).shape.collective == Collective::kBarrier)
     for (int other = 0; other < plan(rank).shape.ranks; ++other)
       if (!clocks_.knows(rank, other))
-        fault(Fault::kWrongResult, rank, "leaves the barrier without knowing that " +
-                                             name(other) + " has entered it");
+        fault(Fault::kWrongResult, rank,
+              "leaves the barrier without knowing that " + name(other) + " has entered it");
   Memory& memory = memory_of(rank);
   for (std::size_t i = memory.begin(rank); i < memory.begin(rank + 1); ++i) {
     if (!release_puts(rank, memory[i])) break;
     Conflict conflict = memory.write(memory[i], now(rank), clocks_);
     if (!conflict) continue;
-    fault(Fault::kRace, rank, "gives its buffers back to the caller while " +
-                                  name(conflict.with.rank) + " may still " +
-                                  (conflict.write ? "write" : "read") + " them at " +
-                                  where(conflict.with.event));
+    fault(Fault::kRace, rank,
+          "gives its buffers back to the caller while " + name(conflict.with.rank) + " may still " +
+              (conflict.write ? "write" : "read") + " them at " + where(conflict.with.event));
     break;
   }
   ++own.run;
@@ -117,13 +116,20 @@ Hold Machine::hold_of(int rank) {
 
 void Machine::perform(int rank) {
   switch (state(rank).cursor.step()->verb) {
-    case Verb::kCopy: return copy(rank);
-    case Verb::kReduce: return reduce(rank);
-    case Verb::kPut: return put(rank);
-    case Verb::kSignal: return signal(rank);
-    case Verb::kWait: return wait(rank);
-    case Verb::kCredit: return credit(rank);
-    case Verb::kFlush: return traffic_.flush(rank, now(rank));
+    case Verb::kCopy:
+      return copy(rank);
+    case Verb::kReduce:
+      return reduce(rank);
+    case Verb::kPut:
+      return put(rank);
+    case Verb::kSignal:
+      return signal(rank);
+    case Verb::kWait:
+      return wait(rank);
+    case Verb::kCredit:
+      return credit(rank);
+    case Verb::kFlush:
+      return traffic_.flush(rank, now(rank));
   }
 }
 
@@ -133,15 +139,16 @@ void Machine::check_left_over(int rank) {
   for (int channel = 0; channel < channels; ++channel) {
     const OwnSlot& slot = state(rank).slots[static_cast<std::size_t>(channel)];
     if (slot.filled)
-      fault(Fault::kContract, rank, "the own slot of channel " + std::to_string(channel) +
-                                        ", filled at " + where(slot.event) + ", was never sent");
+      fault(Fault::kContract, rank,
+            "the own slot of channel " + std::to_string(channel) + ", filled at " +
+                where(slot.event) + ", was never sent");
     for (int from = 0; from < plan(rank).shape.ranks; ++from) {
       const Stream& in = traffic_.stream(from, rank, channel);
       if (in.credited == in.waited) continue;
       const Message& message = traffic_[in.entries[in.credited].message];
-      fault(Fault::kContract, rank, "the message of " + name(from) + " on channel " +
-                                        std::to_string(channel) + ", sent at " +
-                                        where(message.event) + ", was never credited");
+      fault(Fault::kContract, rank,
+            "the message of " + name(from) + " on channel " + std::to_string(channel) +
+                ", sent at " + where(message.event) + ", was never credited");
     }
   }
 }
@@ -155,9 +162,9 @@ void Machine::report_unreceived() {
         const Stream& in = traffic_.stream(from, rank, channel);
         if (in.waited == in.entries.size()) continue;
         const Message& message = traffic_[in.entries[in.waited].message];
-        fault(Fault::kContract, rank, "the message of " + name(from) + " on channel " +
-                                          std::to_string(channel) + ", sent at " +
-                                          where(message.event) + ", was never received");
+        fault(Fault::kContract, rank,
+              "the message of " + name(from) + " on channel " + std::to_string(channel) +
+                  ", sent at " + where(message.event) + ", was never received");
       }
   }
 }
@@ -189,9 +196,9 @@ void Machine::report_stuck() {
     place.step = Place::kEnd;
     if (state(rank).cursor.step()) place = state(rank).cursor.place();
     log(rank, place);
-    fault(Fault::kDeadlock, rank, "waits for " + std::string(kWhat[hold.why]) + name(hold.peer) +
-                                      " on channel " + std::to_string(hold.channel) + "; " +
-                                      stands_at(hold.peer));
+    fault(Fault::kDeadlock, rank,
+          "waits for " + std::string(kWhat[hold.why]) + name(hold.peer) + " on channel " +
+              std::to_string(hold.channel) + "; " + stands_at(hold.peer));
   }
 }
 

@@ -90,9 +90,7 @@ class Machine {
   void store_cells(int rank, std::size_t first, const std::vector<Value>& values);
   void fill(int rank, int channel, const std::vector<Value>& values);
   void report_race(int rank, const std::string& does, const Conflict& conflict);
-  bool overlaps(int rank, const Step& step);
-  bool refuse_overlap(int rank);
-  std::size_t distance(int rank, const Operand& a, const Operand& b);
+  bool same_cells(int rank, const Operand& a, const Operand& b);
   std::size_t first_cell(int rank, const Operand& operand);
   bool release_puts(int rank, Cell& cell);
   bool may_be_read(int rank, const Message& message, int& reader) const;

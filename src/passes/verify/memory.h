@@ -21,12 +21,12 @@ using MessageId = std::uint32_t;
 
 struct Cell {
   Value value;
-  Access write;                   // the last one, of the caller too
-  Access read;                    // since then, where one says it all
-  std::uint32_t reads = kNone;    // else where in Memory the last read of each rank is
-  std::uint32_t puts = kNone;     // list of puts that may still read this cell
-  Event writer = kNoEvent;        // the step that wrote the value; none: it was there before
-  MessageId landing = kNone;      // a one-sided put that its target has not received yet
+  Access write;                 // the last one, of the caller too
+  Access read;                  // since then, where one says it all
+  std::uint32_t reads = kNone;  // else where in Memory the last read of each rank is
+  std::uint32_t puts = kNone;   // list of puts that may still read this cell
+  Event writer = kNoEvent;      // the step that wrote the value; none: it was there before
+  MessageId landing = kNone;    // a one-sided put that its target has not received yet
 };
 
 // An access that is not ordered after an earlier one.

@@ -25,8 +25,7 @@ std::string to_text(const VerifyReport& report) {
             "\n  at " + finding.step + "\n  " + finding.text + "\n\n";
   if (!report.ok()) return text;
   return "proved in " + std::to_string(report.scenarios) + " scenarios: " +
-         (report.consistent ? "identical bits on all ranks"
-                            : "bits may differ between ranks") +
+         (report.consistent ? "identical bits on all ranks" : "bits may differ between ranks") +
          (report.rounds_partials ? ", partial sums of narrow types are rounded" : "") + "\n";
 }
 

@@ -118,26 +118,35 @@ int trips_under_way(const Section& section, int channel, int slots) {
 bool has_input(const PlanShape& shape, int rank) {
   switch (shape.collective) {
     case Collective::kBroadcast:
-    case Collective::kScatter: return rank == root_of(shape);
-    case Collective::kSendRecv: return rank == 0;
-    case Collective::kBarrier: return false;
-    default: return true;
+    case Collective::kScatter:
+      return rank == root_of(shape);
+    case Collective::kSendRecv:
+      return rank == 0;
+    case Collective::kBarrier:
+      return false;
+    default:
+      return true;
   }
 }
 
 bool has_output(const PlanShape& shape, int rank) {
   switch (shape.collective) {
     case Collective::kReduce:
-    case Collective::kGather: return rank == root_of(shape);
-    case Collective::kSendRecv: return rank == 1;
-    case Collective::kBarrier: return false;
-    default: return true;
+    case Collective::kGather:
+      return rank == root_of(shape);
+    case Collective::kSendRecv:
+      return rank == 1;
+    case Collective::kBarrier:
+      return false;
+    default:
+      return true;
   }
 }
 
 int root_of(const PlanShape& shape) {
   auto root = shape.params.find("root");
-  return has_root(shape.collective) && root != shape.params.end() ? root->second : 0;
+  if (!has_root(shape.collective)) return 0;
+  return root == shape.params.end() ? -1 : root->second;
 }
 
 int enough_trips(const Plan& plan) {
@@ -147,8 +156,9 @@ int enough_trips(const Plan& plan) {
       if (!section.chunked) continue;
       for (const Step& step : section.steps) most = std::max<int>(most, step.lag);
       for (int c = 0; c < static_cast<int>(plan.shape.channels.size()); ++c)
-        most = std::max(most, trips_under_way(
-                                  section, c, plan.shape.channels[static_cast<std::size_t>(c)].slots));
+        most = std::max(
+            most,
+            trips_under_way(section, c, plan.shape.channels[static_cast<std::size_t>(c)].slots));
     }
   return 2 * most + 1;
 }

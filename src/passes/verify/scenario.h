@@ -17,12 +17,12 @@ inline constexpr std::size_t kChunk = 2;
 // root's alone; the others know its counts, and may name its blocks as an extent.
 bool has_input(const PlanShape& shape, int rank);
 bool has_output(const PlanShape& shape, int rank);
-// The parameter "root"; 0 where there is none.
+// The parameter "root": -1 where it is missing, 0 where the collective has none.
 int root_of(const PlanShape& shape);
 
 // One call.
 struct Scenario {
-  std::string name;  // "3 chunks a block, 14 elements, in place"
+  std::string name;              // "3 chunks a block, 14 elements, in place"
   std::vector<Partition> input;  // by rank
   std::vector<Partition> output;
   std::vector<bool> in_place;  // by rank: each caller places its own buffers

@@ -7,15 +7,14 @@ namespace weft::verifier {
 
 void Machine::copy(int rank) {
   const Step& step = *state(rank).cursor.step();
-  if (overlaps(rank, step) || !load(rank, step.src[0], values_)) return;
+  if (!load(rank, step.src[0], values_)) return;
   for (const Operand& operand : step.dst)
     // Copying an element onto itself, as happens in place, writes nothing.
-    if (distance(rank, operand, step.src[0]) != 0) store(rank, operand, values_);
+    if (!same_cells(rank, operand, step.src[0])) store(rank, operand, values_);
 }
 
 void Machine::reduce(int rank) {
   const Step& step = *state(rank).cursor.step();
-  if (overlaps(rank, step)) return;
   for (std::size_t i = 0; i < step.src.size(); ++i) {
     if (!load(rank, step.src[i], i == 0 ? values_ : terms_)) return;
     for (const Value& value : i == 0 ? values_ : terms_)
@@ -51,14 +50,13 @@ void Machine::put(int rank) {
   const Step& step = *state(rank).cursor.step();
   OwnSlot& slot = state(rank).slots[step.channel];
   if (slot.filled)
-    fault(Fault::kSlotReuse, rank, "sends on a channel whose slot was filled at " +
-                                       where(slot.event) + " and not sent");
+    fault(Fault::kSlotReuse, rank,
+          "sends on a channel whose slot was filled at " + where(slot.event) + " and not sent");
   slot.filled = false;
   Message message = message_of(rank);
   message.payload = step.dst.empty() ? Payload::kLazy : Payload::kDirect;
   message.count = state(rank).cursor.span().count;
-  if (overlaps(rank, step) || !locate(rank, step.src[0], message.source) ||
-      !load_cells(rank, message.source, values_))
+  if (!locate(rank, step.src[0], message.source) || !load_cells(rank, message.source, values_))
     return;
   if (!step.dst.empty()) {
     if (!locate(rank, step.dst[0], message.target)) return;
@@ -96,8 +94,8 @@ void Machine::wait(int rank) {
   clocks_.receive(rank, message.clock);
   message.readers[entry.reader].last = now(rank);
   if (message.run != static_cast<int>(state(rank).run)) {
-    fault(Fault::kContract, rank, "takes a message of another collective, sent at " +
-                                      where(message.event));
+    fault(Fault::kContract, rank,
+          "takes a message of another collective, sent at " + where(message.event));
     stopped_ = true;
   } else if (message.extent != cursor.extent()) {
     fault(Fault::kMalformed, rank,
@@ -126,9 +124,9 @@ void Machine::credit(int rank) {
   int from = peer_of(rank, step.peers[0]);
   const Stream& in = traffic_.stream(from, rank, step.channel);
   if (in.credited < in.waited) return traffic_.credit(rank, from, step.channel);
-  fault(Fault::kContract, rank, "returns a message of rank " + std::to_string(from) +
-                                    " on channel " + std::to_string(step.channel) +
-                                    ", but all that it received are returned");
+  fault(Fault::kContract, rank,
+        "returns a message of rank " + std::to_string(from) + " on channel " +
+            std::to_string(step.channel) + ", but all that it received are returned");
 }
 
 }  // namespace weft::verifier

@@ -44,8 +44,8 @@ void Trees::grow() {
 }
 
 Tree Trees::intern(Kind kind, Tree a, Tree b) {
-  std::uint64_t key = std::uint64_t{static_cast<std::uint8_t>(kind)} << 60 |
-                      std::uint64_t{a} << 30 | b;
+  std::uint64_t key =
+      std::uint64_t{static_cast<std::uint8_t>(kind)} << 60 | std::uint64_t{a} << 30 | b;
   if (std::size_t found = bucket(key)) return static_cast<Tree>(found - 1);
   if (nodes_.size() * 2 > table_.size()) grow();
   Tree tree = add(kind, a, b);
@@ -61,7 +61,8 @@ Tree Trees::add(Kind kind, Tree a, Tree b) {
   if (kind == Kind::kUndefined || kind == Kind::kMixed) node.sound = false;
   if (kind == Kind::kLeaf) node.count = 1;
   if (kind >= Kind::kSum) {
-    const Node left = nodes_[a], right = kind == Kind::kSum ? nodes_[b] : Node{left.kind, true, false, 0, 0, 0};
+    const Node left = nodes_[a],
+               right = kind == Kind::kSum ? nodes_[b] : Node{left.kind, true, false, 0, 0, 0};
     bool inner_scale = kind != Kind::kRound && (left.scaled || right.scaled);
     bool twice = kind == Kind::kSum && overlap(a, b);
     node.sound = left.sound && right.sound && !inner_scale && !twice;

@@ -39,6 +39,7 @@ Step at_round(Step step, int round) {
 // The rules that a builder cannot break but a parsed plan can.
 std::string fault_of_shape(const Step& step) {
   if (step.verb == Verb::kCopy && step.src.size() != 1) return "copies other than one source";
+  if (step.dst.size() > 1 && step.dst[0] == step.dst[1]) return "names one destination twice";
   if (step.verb == Verb::kPut && (step.src.size() != 1 || step.dst.size() > 1))
     return "puts other than one source to at most one place";
   if (step.verb == Verb::kPut && !step.dst.empty() && step.peers.size() != 1)
@@ -57,9 +58,9 @@ std::string fault_of_buffers(const Step& step, const PlanShape& shape) {
       bool there = operand.buffer == Buffer::kSlot ||
                    (operand.buffer == Buffer::kInput ? has_input : has_output)(shape, owner);
       if (!there)
-        return "names the " + std::string(name_of(operand.buffer)) + " of rank " +
-               number(owner) + ", which has none in a " +
-               std::string(name_of(shape.collective)) + " with root " + number(root_of(shape));
+        return "names the " + std::string(name_of(operand.buffer)) + " of rank " + number(owner) +
+               ", which has none in a " + std::string(name_of(shape.collective)) + " with root " +
+               number(root_of(shape));
     }
   return {};
 }
@@ -94,7 +95,7 @@ std::string fault_of_plan(const Plan& plan) {
   if (shape.collective == Collective::kSendRecv && shape.ranks != 2)
     return "a send and receive has two ranks";
   if (int root = root_of(shape); root < 0 || root >= shape.ranks)
-    return "root " + number(root) + " is not a rank";
+    return "root " + number(root) + " is not a rank: give the parameter root";
   return {};
 }
 

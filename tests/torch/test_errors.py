@@ -1,0 +1,212 @@
+"""Bad input and broken peers: who is told what."""
+
+from __future__ import annotations
+
+import datetime
+import signal
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.distributed as dist  # noqa: E402
+from group import world  # noqa: E402
+from launch import Team  # noqa: E402
+
+
+def reported(function) -> str:
+    """The type and text of what `function` raises."""
+    try:
+        function()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing was raised"
+
+
+# What one rank can see to be wrong: the call, the kind of error, and words of the message.
+def wrong_arguments(size: int) -> list:
+    ones, ints = torch.ones(4), torch.ones(4, dtype=torch.int32)
+    group = dist.group.WORLD
+    return [
+        (lambda: dist.all_reduce(ints, dist.ReduceOp.AVG), "NotImplementedError", ["avg", "int32"]),
+        (lambda: dist.all_reduce(ones, dist.ReduceOp.BAND), "NotImplementedError", ["float32"]),
+        (lambda: dist.all_reduce(torch.ones(2).to(torch.float8_e5m2)), "NotImplementedError", []),
+        (lambda: dist.all_reduce(ones.to_sparse()), "Error", []),
+        (lambda: dist.all_reduce(torch.ones(1, 3).expand(2, 3)), "ValueError", ["clone()"]),
+        (lambda: dist.broadcast(torch.ones(1, 3).expand(2, 3), 1), "ValueError", ["clone()"]),
+        (lambda: group.allreduce([ones, ones]), "ValueError", ["2 tensors"]),
+        (lambda: group.allreduce([]), "Error", []),
+        (
+            lambda: dist.all_gather([ones, ints], ones),
+            "ValueError",
+            ["output 1", "Int", "Float"],
+        ),
+        (lambda: dist.all_gather([ones], ones), "ValueError", ["1 tensors", str(size)]),
+        (
+            lambda: dist.all_gather([torch.ones(5)] * size, ones),
+            "ValueError",
+            ["all_gather", "[5]", "[4]"],
+        ),
+        (
+            lambda: dist.all_gather_into_tensor(torch.ones(5), ones),
+            "ValueError",
+            ["5 elements"],
+        ),
+        (
+            lambda: dist.reduce_scatter_tensor(ones, torch.ones(5)),
+            "ValueError",
+            ["5 elements"],
+        ),
+        (
+            lambda: dist.all_to_all_single(torch.ones(3), torch.ones(3)),
+            "ValueError",
+            ["3 rows", "split sizes"],
+        ),
+        (
+            lambda: dist.all_to_all_single(ones, torch.ones(4), [1, 2], [2, 2]),
+            "ValueError",
+            ["[1, 2]", "4 rows"],
+        ),
+        (lambda: dist.all_to_all_single(ones, ones), "ValueError", ["overlap"]),
+        (lambda: dist.isend(ones, dist.get_rank()), "ValueError", ["itself"]),
+        (lambda: group.send([ones, ones], 0, 0), "ValueError", ["2 tensors"]),
+    ]  # fmt: skip
+
+
+def every_wrong_argument(job):
+    with world(job):
+        found = []
+        for number, (call, kind, words) in enumerate(wrong_arguments(job.size)):
+            text = reported(call)
+            ours = kind == "Error" or text.startswith(kind) and f"rank {job.rank}" in text
+            if not ours or not all(word in text for word in words):
+                found.append(f"{number}: {text}")
+        x = torch.ones(3)
+        dist.all_reduce(x)  # the group is still good
+        return found, x[0].item()
+
+
+def test_what_one_rank_sees_leaves_the_group_usable(team):
+    assert team(2).run(every_wrong_argument) == [([], 2.0)] * 2
+
+
+def different_calls(job, name):
+    with world(job, timeout=20):
+        x = torch.ones(1000 if job.rank or name != "shape" else 999)
+        calls = {
+            "shape": lambda: dist.all_reduce(x),
+            "dtype": lambda: dist.all_reduce(x.double() if job.rank else x),
+            "reduction": lambda: dist.all_reduce(
+                x, dist.ReduceOp.MAX if job.rank else dist.ReduceOp.MIN
+            ),
+            "root": lambda: dist.broadcast(x, job.rank),
+            "operation": lambda: dist.barrier() if job.rank else dist.all_reduce(x),
+            "asynchronous": lambda: dist.all_reduce(x[job.rank :], async_op=True).wait(),
+            "future": lambda: dist.all_reduce(x[job.rank :], async_op=True).get_future().wait(),
+            "message": lambda: (
+                dist.recv(torch.ones(7), 0) if job.rank else dist.send(torch.ones(8), 1)
+            ),
+        }
+        first = reported(calls[name])
+        return first, reported(lambda: dist.all_reduce(x))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("shape", ["999", "1000"]),
+        ("dtype", ["float32", "float64"]),
+        ("reduction", ["min", "max"]),
+        ("root", ["root"]),
+        ("operation", ["allreduce", "barrier"]),
+        ("asynchronous", ["999", "1000"]),
+        ("future", ["999", "1000"]),
+    ],
+)
+def test_ranks_that_disagree_are_named(team, name, words):
+    for first, later in team(2).run(different_calls, name):
+        assert first.startswith("DistBackendError"), first
+        assert all(word in first for word in words), first
+        assert later.startswith("DistBackendError"), later
+
+
+def waits_for_the_dead(job):
+    with world(job, timeout=30):
+        x = torch.ones(100)
+        dist.all_reduce(x)
+        job.say("ready")
+        if job.rank == 1:
+            time.sleep(60)  # killed here
+        start = time.monotonic()
+        text = reported(lambda: dist.all_reduce(x, async_op=True).get_future().wait())
+        return text, time.monotonic() - start
+
+
+def test_a_dead_rank_is_named_within_a_second():
+    with Team(3) as team:
+        team.start(waits_for_the_dead)
+        for rank in range(3):
+            team.hear(rank)
+        team.kill(1, signal.SIGKILL)
+        for outcome in team.finish(20, [0, 2]):
+            text, _ = outcome.value
+            assert "DistBackendError" in text
+            assert "1" in text
+
+
+def late(job):
+    with world(job, timeout=1):
+        if job.rank == 1:
+            time.sleep(2.5)
+            return ""
+        return reported(lambda: dist.all_reduce(torch.ones(3)))
+
+
+def test_a_rank_that_stands_still_is_named_after_the_timeout(team):
+    text, _ = team(2).run(late)
+    assert "DistBackendError" in text
+    assert "rank 1" in text
+
+
+def monitored(job, comes):
+    with world(job, timeout=30) as group:
+        group.monitored_barrier(datetime.timedelta(seconds=10), False)
+        if comes or job.rank in (0, 3):
+            limit = datetime.timedelta(milliseconds=500)
+            return reported(lambda: group.monitored_barrier(limit, True))
+        return ""
+
+
+def test_monitored_barrier_names_all_who_are_missing(team):
+    assert team(4).run(monitored, True) == ["nothing was raised"] * 4
+    texts = team(4).run(monitored, False)
+    assert "rank 1, 2 did not come within 500 ms" in texts[0]
+    assert "DistBackendError" in texts[3]
+
+
+def used_after_the_end(job):
+    with world(job) as group:
+        dist.all_reduce(torch.ones(2))
+    return reported(lambda: group.allreduce([torch.ones(2)]).wait())
+
+
+def test_a_destroyed_group_refuses(team):
+    for text in team(2).run(used_after_the_end):
+        assert "shut down" in text or "process group" in text, text
+
+
+def aborted(job):
+    with world(job, timeout=30) as group:
+        dist.barrier()
+        if job.rank == 0:
+            group.abort()
+        text = reported(lambda: dist.all_reduce(torch.ones(2)))
+        return text, reported(lambda: dist.all_reduce(torch.ones(2)))
+
+
+def test_abort_reaches_everyone(team):
+    for first, later in team(3).run(aborted):
+        assert "DistBackendError" in first
+        assert "rank 0 aborted the process group" in first
+        assert "DistBackendError" in later

@@ -1,0 +1,264 @@
+"""Operations in flight: handles, futures, errors, and what is left afterwards."""
+
+from __future__ import annotations
+
+import datetime
+import gc
+import os
+import threading
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.distributed as dist  # noqa: E402
+from group import values, world  # noqa: E402
+from launch import run  # noqa: E402
+
+
+def until(condition, seconds: float = 20.0) -> bool:
+    """Polls; true if `condition` held in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def nobody_waits(job, numel):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    with world(job):
+        x = torch.full((numel,), float(job.rank + 1))
+        future = dist.all_reduce(x, async_op=True).get_future()
+        done = until(future.done)
+        value = future.value()
+        return done, len(value), value[0].data_ptr() == x.data_ptr(), x[-1].item()
+
+
+@pytest.mark.parametrize("numel", [2, 1_000_003])
+def test_a_future_completes_with_nobody_waiting_on_one_core(team, numel):
+    assert team(2).run(nobody_waits, numel) == [(True, 1, True, 3.0)] * 2
+
+
+def dropped_handles(job):
+    with world(job):
+        tensors = [torch.full((100_000,), 1.0) for _ in range(20)]
+        for x in tensors:
+            dist.all_reduce(x, async_op=True)  # the handle dies at once
+        dist.barrier()
+        return all(bool((x == job.size).all()) for x in tensors)
+
+
+def test_an_operation_outlives_its_handle(team):
+    assert team(2).run(dropped_handles) == [True, True]
+
+
+def dropped_tensors(job):
+    with world(job):
+        for _ in range(50):
+            dist.all_reduce(torch.ones(100_000), async_op=True)
+            strided = torch.ones(2000)[::2]
+            dist.all_gather([torch.zeros(1000)[::2] for _ in range(job.size)],
+                            strided[::2], async_op=True)  # fmt: skip
+        gc.collect()
+        dist.barrier()
+        return True
+
+
+def test_an_operation_keeps_its_tensors(team):
+    assert team(2).run(dropped_tensors) == [True, True]
+
+
+def handle_of(job):
+    with world(job):
+        x = values(job.rank)
+        work = dist.all_reduce(x, async_op=True)
+        done = until(work.is_completed)
+        again = dist.all_reduce(x, async_op=True)
+        again.wait(datetime.timedelta(seconds=10))
+        result = again.get_future_result().wait()
+        return (done, work.is_success(), work.result()[0].data_ptr() == x.data_ptr(),
+                again._get_sequence_number() - work._get_sequence_number()
+                if hasattr(work, "_get_sequence_number") else 1, result)  # fmt: skip
+
+
+def test_what_a_handle_tells(team):
+    assert team(2).run(handle_of) == [(True, True, True, 1, 0)] * 2
+
+
+def chained(job):
+    """A callback that starts a collective and waits for it, as PowerSGD's does, many at once."""
+    with world(job):
+        futures = []
+        for i in range(8):
+            x = torch.full((1000,), float(i))
+
+            def then(future, i=i):
+                y = future.value()[0]
+                return dist.all_reduce(y, async_op=True).get_future().wait()[0] + i
+
+            futures.append(dist.all_reduce(x, async_op=True).get_future().then(then))
+        return [future.wait()[0].item() for future in futures]
+
+
+def test_callbacks_may_wait_for_collectives(team):
+    assert team(2).run(chained) == [[4.0 * i + i for i in range(8)]] * 2
+
+
+def strided_future(job):
+    with world(job):
+        around = torch.zeros(10)
+        x = around[::2]
+        x.fill_(job.rank + 1)
+        future = dist.all_reduce(x, async_op=True).get_future()
+        assert until(future.done)
+        return around.tolist()
+
+
+def test_copies_are_back_when_the_future_is_complete(team):
+    assert team(2).run(strided_future) == [[3.0, 0.0] * 5] * 2
+
+
+def mixed(job):
+    """Asynchronous, synchronous and point to point, from one thread, not waited for in order."""
+    with world(job):
+        other = 1 - job.rank
+        pending, expected = [], []
+        for i in range(60):
+            x = torch.full((1 + 997 * (i % 7),), float(i + job.rank))
+            if i % 3 == 0:
+                pending.append((dist.all_reduce(x, async_op=True), x, 2 * i + 1.0))
+            elif i % 3 == 1:
+                dist.all_reduce(x)
+                expected.append((x, 2 * i + 1.0))
+            else:
+                y = torch.empty_like(x)
+                pending.append((dist.irecv(y, other, tag=i), y, i + other * 1.0))
+                pending.append((dist.isend(x, other, tag=i), x, i + job.rank * 1.0))
+        for work, x, value in reversed(pending):
+            work.wait()
+            expected.append((x, value))
+        return all(bool((x == value).all()) for x, value in expected)
+
+
+def test_mixtures(team):
+    assert team(2).run(mixed) == [True, True]
+
+
+def big_exchange(job):
+    with world(job):
+        x = torch.full((100 << 18,), float(job.rank))
+        y = torch.empty_like(x)
+        sent = dist.isend(x, 1 - job.rank)
+        received = dist.irecv(y, 1 - job.rank)
+        sent.wait()
+        received.wait()
+        return bool((y == 1 - job.rank).all())
+
+
+def test_both_send_100_mib_first(team):
+    assert team(2).run(big_exchange) == [True, True]
+
+
+def any_source(job):
+    with world(job):
+        if job.rank:
+            dist.send(torch.full((4,), float(job.rank)), 0, tag=job.rank % 2)
+            return True
+        seen = {}
+        for tag in (0, 1, 1):
+            x = torch.zeros(4)
+            source = dist.recv(x, tag=tag)
+            seen[source] = x[0].item()
+            assert source % 2 == tag
+        return seen == {1: 1.0, 2: 2.0, 3: 3.0}
+
+
+def test_receive_from_any_source(team):
+    assert all(team(4).run(any_source))
+
+
+def batch(job):
+    with world(job):
+        right, left = (job.rank + 1) % job.size, (job.rank - 1) % job.size
+        x, y = values(job.rank), torch.zeros(3, 4)
+        operations = [dist.P2POp(dist.isend, x, right), dist.P2POp(dist.irecv, y, left)]
+        for work in dist.batch_isend_irecv(operations):
+            work.wait()
+        return torch.equal(y, values(left))
+
+
+def test_batches(team):
+    assert all(team(3).run(batch))
+
+
+def profiled(job):
+    with world(job):
+        x = torch.ones(6)
+        with torch.autograd.profiler.profile(record_shapes=True) as profile:
+            dist.all_reduce(x)
+            dist.broadcast(x, 0, async_op=True).wait()
+            dist.barrier()
+        found = {e.name: e for e in profile.function_events if e.name.startswith("weft:")}
+        return {name: (e.is_async, e.input_shapes) for name, e in found.items()}
+
+
+def test_profiles_show_the_operations(team):
+    expected = {
+        "weft:all_reduce": (True, [[6]]),
+        "weft:broadcast": (True, [[6]]),
+        "weft:barrier": (True, []),
+    }
+    assert team(2).run(profiled) == [expected] * 2
+
+
+def threads_left(job):
+    before = {t.name for t in threading.enumerate()}
+    handles = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with world(job):
+            dist.all_reduce(torch.ones(10), async_op=True).get_future().wait()
+            half = dist.new_group([0, 1])
+            dist.all_reduce(torch.ones(10), group=half)
+    names = [
+        open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")
+    ]
+    after = {t.name for t in threading.enumerate()}
+    return (after - before, [n for n in names if n == "weft-complete"],
+            len(os.listdir("/proc/self/fd")) - handles)  # fmt: skip
+
+
+def test_destroyed_groups_leave_no_thread_and_no_descriptor(team):
+    for python_threads, pool, descriptors in team(2).run(threads_left):
+        assert (python_threads, pool) == (set(), [])
+        assert descriptors <= 0
+
+
+def again_in_the_same_store(job):
+    store = dist.FileStore(os.path.join(job.directory, "kept"), job.size)
+    results = []
+    for round in range(3):
+        dist.init_process_group("weft", store=store, rank=job.rank, world_size=job.size)
+        x = torch.full((5,), float(round))
+        dist.all_reduce(x)
+        results.append(x[0].item())
+        dist.destroy_process_group()
+    return results
+
+
+def test_a_world_made_again_over_the_same_store(team):
+    assert team(2).run(again_in_the_same_store) == [[0.0, 2.0, 4.0]] * 2
+
+
+def never_destroyed(job):
+    store = dist.FileStore(os.path.join(job.directory, "torch"), job.size)
+    dist.init_process_group("weft", store=store, rank=job.rank, world_size=job.size)
+    x = torch.ones(5)
+    dist.all_reduce(x, async_op=True).get_future().wait()
+    return x[0].item()
+
+
+def test_processes_end_without_destroying_their_group():
+    assert run(never_destroyed, 2) == [2.0, 2.0]
