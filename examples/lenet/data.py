@@ -11,14 +11,14 @@ from torch.utils.data import Dataset, TensorDataset
 
 
 class Shifted(Dataset):
-    """Images seen through a window that lies up to `reach` pixels off, anew each epoch.
+    """Images seen through a window that lies up to `reach` pixels off, drawn anew each epoch.
 
     It is Caffe's random crop, and what 1198 training digits need not to be learnt by heart.
     A record's shift depends on seed, epoch and record only, so it is the same on whichever
     rank reads the record: two ranks see what one process would.
     """
 
-    def __init__(self, source: TensorDataset, seed: int, reach: int = 2) -> None:
+    def __init__(self, source: TensorDataset, seed: int, reach: int = 1) -> None:
         """Takes (images, labels)."""
         images, self.labels = source.tensors
         self.images = functional.pad(images, [reach] * 4)
@@ -44,7 +44,7 @@ class Shifted(Dataset):
 def digits() -> tuple[TensorDataset, TensorDataset]:
     """The 1797 digits that ship inside scikit-learn (UCI, 8x8), scaled to 28x28.
 
-    A third is held out, with as many of each digit as chance would have it on average.
+    A third is held out, the same share of every digit.
     """
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split

@@ -29,7 +29,7 @@ RUNS = {"weft": "two processes, Weft", "gloo": "two processes, Gloo", "none": "o
 def main() -> None:
     """Runs the demo; exits with 1 if it does not show what it claims."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--iterations", type=int, default=1000)
+    parser.add_argument("--iterations", type=int, default=900)
     parser.add_argument("--json", type=Path, default=REPORT, help="where the figures go")
     options = parser.parse_args()
 

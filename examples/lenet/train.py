@@ -72,7 +72,7 @@ def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", choices=["weft", "gloo"], default="weft")
-    parser.add_argument("--iterations", type=int, default=1000)
+    parser.add_argument("--iterations", type=int, default=900)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--mnist", type=Path, help="folder with MNIST's own files (else: digits)")
     parser.add_argument("--json", type=Path, help="write the result to this file")

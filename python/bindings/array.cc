@@ -62,7 +62,8 @@ DType known(dtype type, const std::string& who) {
 // NumPy arrays of ml_dtypes' types export nothing; their bits do.
 std::optional<std::pair<nb::object, DType>> extension_type(nb::handle object) {
   if (!nb::hasattr(object, "view") || !nb::hasattr(object, "dtype")) return {};
-  const std::string name = nb::str(object.attr("dtype")).c_str();
+  const nb::object dtype = object.attr("dtype");
+  const std::string name = nb::str(nb::handle(dtype)).c_str();
   if (name == "bfloat16") return {{object.attr("view")("uint16"), DType::kBF16}};
   if (name == "float8_e4m3fn") return {{object.attr("view")("uint8"), DType::kF8E4M3}};
   if (name == "float8_e5m2") return {{object.attr("view")("uint8"), DType::kF8E5M2}};

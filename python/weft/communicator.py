@@ -259,7 +259,8 @@ class Communicator:
     def irecv(self, out: Any, source: int = ANY_SOURCE, tag: int = 0) -> Request:
         """Starts to receive into `out`, which is the result; `Request.source` says who sent.
 
-        The sender's count and dtype must be those of `out`; else both get `Mismatch`.
+        The sender's count and dtype must be those of `out`; else `Mismatch` here, and `Aborted`
+        with its text there, at the latest in the sender's next call.
         """
         return Request(self._core.irecv(self._array(out, "out"), source, tag), out)
 

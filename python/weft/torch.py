@@ -57,7 +57,9 @@ def _adapter() -> types.ModuleType:
     from weft import _build_info
 
     if not _build_info.TORCH_VERSION:
-        raise ImportError(f"weft was built without its PyTorch adapter: {_build_info.TORCH_MISSING}")
+        raise ImportError(
+            f"weft was built without its PyTorch adapter: {_build_info.TORCH_MISSING}"
+        )
     if _minor(_build_info.TORCH_VERSION) != _minor(torch.__version__):
         raise ImportError(
             f"weft's PyTorch adapter was built for torch {_build_info.TORCH_VERSION}, this is "

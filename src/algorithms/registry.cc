@@ -1,6 +1,7 @@
 #include "algorithms/registry.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -58,17 +59,28 @@ class Registry {
     std::lock_guard lock(mutex_);
     std::string name = algorithm.name;
     added_.insert_or_assign(std::move(name), std::move(algorithm));
+    // release: whoever sees the new number finds the new algorithm.
+    generation_.fetch_add(1, std::memory_order_release);
   }
+
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
   std::mutex mutex_;
   std::map<std::string, Algorithm> added_;
+  std::atomic<std::uint64_t> generation_{0};
 };
 
 Registry& registry() {
   static Registry registry;
   return registry;
 }
+
+}  // namespace
+
+std::uint64_t registry_generation() { return registry().generation(); }
+
+namespace {
 
 std::vector<Algorithm> all_algorithms() {
   std::vector<Algorithm> algorithms = builtins();

@@ -1,6 +1,7 @@
 // The algorithms that Weft comes with: one factory a file, named like the file.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "weft/builder.h"
@@ -33,5 +34,8 @@ Algorithm sendrecv_stream();
 
 // Why `algorithm` cannot serve so many ranks with these parameters; empty: it can.
 std::string refusal(const Algorithm& algorithm, int ranks, const Params& params);
+
+// Changes whenever a user's algorithm is added or replaced: plans made before may be stale.
+std::uint64_t registry_generation();
 
 }  // namespace weft

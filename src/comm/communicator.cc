@@ -100,8 +100,8 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
 }
 
 Communicator::~Communicator() {
-  impl_->lane->drain(timeout());
-  impl_->transfers->drain(timeout());
+  impl_->engine->drive_until([this] { return impl_->lane->drained() && impl_->transfers->drained(); },
+                             Clock::now() + timeout());
 }
 
 int Communicator::rank() const { return impl_->rank; }

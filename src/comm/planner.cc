@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "algorithms/registry.h"
 #include "engine/slots.h"
 #include "weft/error.h"
 
@@ -10,6 +11,10 @@ namespace weft {
 
 std::shared_ptr<const RankPlan> PlanCache::get(const Choice& choice, int rank, int ranks) {
   std::lock_guard lock(mutex_);
+  if (std::uint64_t now = registry_generation(); now != generation_) {
+    entries_.clear();
+    generation_ = now;
+  }
   auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return entry.rank == rank && entry.ranks == ranks && entry.algorithm == choice.algorithm &&
            entry.params == choice.params;

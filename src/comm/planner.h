@@ -27,6 +27,7 @@ class PlanCache {
   static constexpr std::size_t kMost = 64;
   std::mutex mutex_;
   std::list<Entry> entries_;
+  std::uint64_t generation_ = 0;  // of the registry, when the entries were made
 };
 
 // Thread safe but for `rebind`.

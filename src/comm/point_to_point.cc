@@ -307,17 +307,11 @@ void PointToPoint::look_at_unmatched() {
   }
 }
 
-void PointToPoint::drain(std::chrono::milliseconds timeout) {
-  auto deadline = Clock::now() + timeout;
-  Patience patience(*engine_->fabric(), engine_->crowded());
-  while (!fate_->ended()) {
-    {
-      std::lock_guard lock(stepping_);
-      if (!pending() && state_.slots.idle(*endpoint_)) return;
-      if (endpoint_->troubled() && !pending()) return;
-    }
-    if (patience.relax() && Clock::now() > deadline) return;
-  }
+bool PointToPoint::drained() {
+  if (fate_->ended()) return true;
+  std::lock_guard lock(stepping_);
+  return !pending() &&
+         (state_.slots.idle(*endpoint_) || any_lost(*endpoint_, me_, members_));
 }
 
 }  // namespace weft

@@ -33,8 +33,8 @@ class PointToPoint : public Driven {
   Request receive(void* data, std::size_t count, DType dtype, int source, int tag,
                   std::chrono::milliseconds timeout, bool wake);
 
-  // Until what was submitted has finished and its payloads have been read, or the timeout.
-  void drain(std::chrono::milliseconds timeout);
+  // Whether what was submitted has finished and its payloads have been read, or never will be.
+  bool drained();
 
   bool step(bool look, Finished& finished) override;
   bool pending() const override { return open_.load(std::memory_order_acquire) > 0; }

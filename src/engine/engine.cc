@@ -118,7 +118,7 @@ bool Engine::drive(bool look, bool& driven_by_other) {
   return moved;
 }
 
-bool Engine::drive_until(const std::atomic<bool>& finished, Clock::time_point deadline) {
+bool Engine::drive_until(const std::function<bool()>& done, Clock::time_point deadline) {
   {
     std::lock_guard lock(mutex_);
     ++waiters_;
@@ -126,14 +126,13 @@ bool Engine::drive_until(const std::atomic<bool>& finished, Clock::time_point de
   bool in_time = true, look = false, other = false;
   {
     Patience patience(*fabric_, crowded());
-    // Acquire: the outputs are visible when the flag is.
-    while (!finished.load(std::memory_order_acquire)) {
+    while (!done()) {
       if (drive(look, other)) {
         patience.moved();
         look = false;
         continue;
       }
-      if (finished.load(std::memory_order_acquire)) break;
+      if (done()) break;
       look = patience.relax();
       if (look && Clock::now() > deadline) {
         in_time = false;

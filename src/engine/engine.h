@@ -77,8 +77,9 @@ class Engine {
   // promises to wait for it.
   void queued(bool wake);
 
-  // Drives everything until `finished`. False: the deadline passed first.
-  bool drive_until(const std::atomic<bool>& finished, Clock::time_point deadline);
+  // Drives everything until `done()`. False: the deadline passed first. Any thread, the
+  // progress thread in a callback too.
+  bool drive_until(const std::function<bool()>& done, Clock::time_point deadline);
 
   // Ranks on this node that may all be running, as far as communicators have told.
   void expect_ranks(int ranks);

@@ -41,6 +41,13 @@ std::string reason(const std::exception_ptr& error) {
   }
 }
 
+bool any_lost(Endpoint& endpoint, int me, int members) {
+  if (!endpoint.troubled()) return false;
+  for (int peer = 0; peer < members; ++peer)
+    if (peer != me && !endpoint.lost(peer).empty()) return true;
+  return false;
+}
+
 namespace {
 
 std::string rank(int peer) { return "rank " + std::to_string(peer); }

@@ -117,20 +117,11 @@ void Lane::fail_all(std::exception_ptr error, Finished& finished) {
   while (pending()) finish_front(aborted, finished);
 }
 
-void Lane::drain(std::chrono::milliseconds timeout) {
-  auto deadline = Clock::now() + timeout;
-  Patience patience(*engine_->fabric(), engine_->crowded());
-  while (!fate_->ended()) {
-    if (try_own_idle()) {
-      Disown disown_at_end{this};
-      if (state_.slots.idle(*endpoint_)) return;
-    }
-    if (patience.relax() && Clock::now() > deadline) return;
-    if (!endpoint_->troubled()) continue;
-    // A reader that is gone reads no more; the others may.
-    for (int peer = 0; peer < members_; ++peer)
-      if (peer != me_ && !endpoint_->lost(peer).empty()) return;
-  }
+bool Lane::drained() {
+  if (fate_->ended()) return true;
+  if (!try_own_idle()) return false;
+  Disown disown_at_end{this};
+  return state_.slots.idle(*endpoint_) || any_lost(*endpoint_, me_, members_);
 }
 
 }  // namespace weft

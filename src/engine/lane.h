@@ -36,7 +36,10 @@ class Fate {
 void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t sequence,
              Clock::time_point deadline);
 
-// The kind and text of an error, for the members that did not see it themselves.
+// True if some member is gone, so that not all credits will come.
+bool any_lost(Endpoint& endpoint, int me, int members);
+
+// The text of an error, for the members that did not see it themselves.
 std::string reason(const std::exception_ptr& error);
 
 class Lane : public Driven {
@@ -65,8 +68,8 @@ class Lane : public Driven {
   // Queues a copy of `binding`.
   Request submit(const Binding& binding, std::chrono::milliseconds timeout, bool wake = true);
 
-  // Until what was submitted has finished and its payloads have been read, or the timeout.
-  void drain(std::chrono::milliseconds timeout);
+  // Whether what was submitted has finished and its payloads have been read, or never will be.
+  bool drained();
 
   std::uint64_t sequence() const { return sequence_.load(std::memory_order_relaxed); }
   void set_sequence(std::uint64_t sequence) {

@@ -205,6 +205,10 @@ bool Run::reduce(const Step& step, std::size_t chunk) {
 Header Run::header(std::size_t elements) const {
   Header header;
   header.signature = binding_->signature;
+  // Every message without payload says where the user's buffers are; payload in a slot
+  // overwrites it.
+  header.input = binding_->where[0];
+  header.output = binding_->where[1];
   if (binding_->count_by_pair) header.signature.count = elements;
   return header;
 }
@@ -269,10 +273,7 @@ bool Run::put_direct(const Step& step, std::size_t chunk) {
   Span part = span(step, chunk);
   kernels::copy(user(step.dst[0], part), nullptr, user(step.src[0], part),
                 part.count * binding_->element);
-  Header head = header(extent(step));
-  head.input = binding_->where[0];
-  head.output = binding_->where[1];
-  send(step, head, nullptr, 0, 0);
+  send(step, header(extent(step)), nullptr, 0, 0);
   return true;
 }
 
@@ -281,8 +282,6 @@ bool Run::signal(const Step& step) {
   Filled& filled = filled_[step.channel];
   Header head = header(extent(step));
   if (!filled.full) {
-    head.input = binding_->where[0];
-    head.output = binding_->where[1];
     send(step, head, nullptr, 0, 0);
     return true;
   }

@@ -70,7 +70,9 @@ class Endpoint {
   virtual ~Endpoint() = default;
 
   // Opaque bytes that every member needs from every other, in member order, before
-  // the first message. Connecting maps the peers' mailboxes.
+  // the first message. Connecting maps the peers' mailboxes, and returns when every
+  // member has done so: one that leaves then fails nobody's connect. Throws PeerLost,
+  // Timeout.
   virtual std::string ticket() const = 0;
   virtual void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) = 0;
 

@@ -133,12 +133,14 @@ TEST(Symmetric, DirectAllreduceWantsItEverywhere) {
     constexpr std::size_t kCount = 100001;
     auto memory = symmetric_alloc(*comm.fabric(), kCount * sizeof(float));
     auto* x = static_cast<float*>(memory.get());
-    for (int round = 0; round < 3; ++round) {
-      for (std::size_t i = 0; i < kCount; ++i) x[i] = static_cast<float>(i % 100);
-      Call call{Collective::kAllreduce, x, x, kCount, DType::kF32};
+    // One element: two of the three blocks are empty, and their messages carry no payload.
+    for (std::size_t count : {kCount, std::size_t{1}, kCount}) {
+      for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<float>(i % 100 + 1);
+      Call call{Collective::kAllreduce, x, x, count, DType::kF32};
       call.algorithm = "direct";
       comm.run(call);
-      for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(x[i], 3 * static_cast<float>(i % 100));
+      for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(x[i], 3 * static_cast<float>(i % 100 + 1));
     }
   });
   auto errors = try_ranks(2, [](Communicator& comm) {

@@ -101,8 +101,10 @@ void make_own_lane(std::string_view kind) {
   const std::vector<std::string> addresses = {left->address(), right->address()};
   const auto mine = left->open(addresses, 0, patience());
   const auto theirs = right->open(addresses, 1, patience());
-  mine->connect({mine->ticket(), theirs->ticket()}, patience());
-  theirs->connect({mine->ticket(), theirs->ticket()}, patience());
+  const std::vector<std::string> tickets = {mine->ticket(), theirs->ticket()};
+  std::thread other([&] { theirs->connect(tickets, patience()); });
+  mine->connect(tickets, patience());
+  other.join();
   mine->post(1, 0, 0, {}, nullptr);
   await("message", [&] { return theirs->arrival(0, 0, 0).header; });
 }
@@ -111,6 +113,7 @@ void make_own_lane(std::string_view kind) {
 // A grandchild that outlives this process and holds whatever it inherited.
 void leave_a_grandchild(LaneRank& r) {
   if (::fork() > 0) stay_for_ever();
+  ::alarm(60);
   std::string refused = "not refused";
   try {
     r.fabric->allocate(4096);
@@ -141,6 +144,7 @@ class Player : public ::testing::Environment {
   void SetUp() override {
     const char* part = std::getenv(kPart);
     if (part == nullptr) return;
+    ::alarm(60);  // nobody outlives a test that crashed
     int code = 1;
     try {
       const auto store = file_store(std::getenv(kDirectory));

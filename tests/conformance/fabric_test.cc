@@ -9,8 +9,6 @@
 namespace weft::testing {
 namespace {
 
-using std::chrono::milliseconds;
-
 class FabricTest : public ::testing::TestWithParam<std::tuple<FabricKind, int>> {
  protected:
   const FabricKind& kind() const { return std::get<0>(GetParam()); }
@@ -271,7 +269,6 @@ TEST_P(FabricTest, AFabricThatGoesIsLostWithinASecondButItsMessagesStay) {
 
 TEST_P(FabricTest, AnEndpointMayOutliveItsFabric) {
   run([&](LaneRank& r) {
-    r.meet("connected");
     r.fabric.reset();
     r.lane->entered(1);
     EXPECT_FALSE(r.lane->ticket().empty());
@@ -311,103 +308,6 @@ TEST_P(FabricTest, SleepersAreWoken) {
       send();
     }
   });
-}
-
-TEST_P(FabricTest, RingWakesTheOwnSleepers) {
-  const auto fabric = kind().make();
-  std::atomic<bool> work{false};
-  std::thread worker([&] {
-    for (int i = 0; i < 300; ++i) {
-      work.store(true, std::memory_order_release);
-      fabric->ring();
-      await("work taken", [&] { return !work.load(std::memory_order_acquire); });
-    }
-  });
-  for (int i = 0; i < 300; ++i) {
-    while (!work.load(std::memory_order_acquire)) {
-      const std::uint32_t bell = fabric->announce();
-      if (work.load(std::memory_order_acquire)) {
-        fabric->retire();
-      } else {
-        fabric->sleep(bell);
-      }
-    }
-    work.store(false, std::memory_order_release);
-  }
-  worker.join();
-}
-
-TEST_P(FabricTest, LocateFindsWhatLiesWholeInSymmetricMemory) {
-  const auto fabric = kind().make();
-  int local = 0;
-  EXPECT_FALSE(fabric->locate(&local, sizeof local)) << "nothing is symmetric yet";
-  const SymmetricBlock a = fabric->allocate(10000);
-  const SymmetricBlock b = fabric->allocate(3 << 20);
-  for (int repeat = 0; repeat < 2; ++repeat) {
-    for (const SymmetricBlock& block : {a, b}) {
-      EXPECT_EQ(fabric->locate(block.data, block.bytes).bits, block.where.bits);
-      EXPECT_EQ(fabric->locate(block.data + 5000, 5000).bits, (block.where + 5000).bits);
-      EXPECT_EQ(fabric->locate(block.data + 5000, 1).bits, (block.where + 5000).bits);
-      EXPECT_FALSE(fabric->locate(block.data, block.bytes + 1)) << "ends outside";
-      EXPECT_FALSE(fabric->locate(block.data - 1, 2)) << "begins outside";
-      EXPECT_FALSE(fabric->locate(&local, sizeof local));
-    }
-  }
-  std::thread([&] { EXPECT_EQ(fabric->locate(a.data, 8).bits, a.where.bits); }).join();
-  fabric->release(a);
-  EXPECT_FALSE(fabric->locate(a.data, 8)) << "released";
-  EXPECT_EQ(fabric->locate(b.data, 8).bits, b.where.bits);
-  EXPECT_THROW(fabric->release(a), InvalidArgument) << "twice";
-  const auto other = kind().make();
-  EXPECT_FALSE(other->locate(b.data, 8)) << "another rank's memory";
-  fabric->release(b);
-}
-
-TEST_P(FabricTest, SymmetricMemoryIsAlignedZeroedAndKeepsItsFabric) {
-  auto fabric = kind().make();
-  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{5} << 20}) {
-    const SymmetricBlock block = fabric->allocate(bytes);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data) % 4096, 0u);
-    EXPECT_EQ(block.bytes, bytes);
-    fabric->release(block);
-  }
-  EXPECT_THROW(fabric->allocate(SIZE_MAX), InvalidArgument);
-  std::shared_ptr<void> memory = symmetric_alloc(*fabric, 4096);
-  EXPECT_TRUE(fabric->locate(memory.get(), 4096));
-  const std::weak_ptr<Fabric> watched = fabric;
-  fabric.reset();
-  EXPECT_FALSE(watched.expired()) << "memory in use";
-  memory.reset();
-  EXPECT_TRUE(watched.expired());
-}
-
-TEST_P(FabricTest, OpenRefusesMembersThatMakeNoSense) {
-  const auto fabric = kind().make(), other = kind().make();
-  const std::string own = fabric->address(), peer = other->address();
-  const auto open = [&](std::vector<std::string> addresses, int me) {
-    return fabric->open(addresses, me, patience());
-  };
-  EXPECT_THROW(open({own, peer}, 1), InvalidArgument) << "not the own place";
-  EXPECT_THROW(open({own, peer}, 2), InvalidArgument) << "no place at all";
-  EXPECT_THROW(open({own, own}, 0), InvalidArgument) << "one fabric for two ranks";
-  EXPECT_THROW(open({own, "rubbish"}, 0), InvalidArgument);
-  EXPECT_THROW(open({own, peer.substr(0, 20)}, 0), InvalidArgument) << "cut off";
-  const auto lane = open({own, peer}, 0);
-  EXPECT_THROW(lane->connect({lane->ticket()}, patience()), InvalidArgument) << "one ticket";
-  EXPECT_THROW(lane->connect({lane->ticket(), "?"}, patience()), InvalidArgument);
-  EXPECT_THROW(lane->connect({lane->ticket(), lane->ticket()}, patience()), InvalidArgument);
-  EXPECT_NO_THROW(open({own}, 0)) << "a lane of one rank";
-}
-
-TEST_P(FabricTest, OpenNoticesAFabricThatIsGone) {
-  const auto fabric = kind().make();
-  const std::string gone = kind().make()->address();
-  try {
-    fabric->open({fabric->address(), gone}, 0, patience());
-    FAIL() << "opened a lane with nobody";
-  } catch (const PeerLost& error) {
-    EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
-  }
 }
 
 std::string row_name(const ::testing::TestParamInfo<std::tuple<FabricKind, int>>& info) {

@@ -10,7 +10,9 @@ import time
 
 import numpy as np
 import pytest
+
 import weft
+
 from launch import Team
 
 LONG = 1 << 20
@@ -125,7 +127,7 @@ ODD_CALLS = {
     "op": (lambda c: c.allreduce(np.ones(8), "max"), "sum", "max"),
     "kind": (lambda c: c.broadcast(np.ones(8)), "allreduce", "broadcast"),
     "barrier": (lambda c: c.barrier(), "allreduce", "barrier"),
-    "algorithm": (lambda c: c.allreduce(np.ones(8), algorithm="ring"), "allreduce", "ring"),
+    "algorithm": (lambda c: c.allreduce(np.ones(8), algorithm="ring"), "allreduce", "algorithm"),
     "scale": (lambda c: c.allreduce(np.ones(8), "premul_sum", scale=2), "sum", "premul_sum"),
 }
 
@@ -155,18 +157,20 @@ def test_mismatch_names_both_sides(name, ranks):
         assert theirs in str(outcome.error)
 
 
-def odd_root(job):
-    comm = job.communicator(timeout=20)
-    comm.broadcast(np.ones(100_000), root=1 if job.rank == 1 else 0)
+def odd_root(job, count):
+    comm = job.communicator(timeout=5)
+    comm.broadcast(np.ones(count), root=1 if job.rank == 1 else 0)
     comm.barrier()
 
 
-def test_mismatched_root():
-    with Team(3) as team:
-        team.start(odd_root)
+@pytest.mark.parametrize("count", [1, 1_000_000])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_mismatched_root(ranks, count):
+    with Team(ranks) as team:
+        team.start(odd_root, count)
         outcomes = team.finish(timeout=20)
     kinds = {type(outcome.error) for outcome in outcomes}
-    assert weft.Mismatch in kinds
+    assert weft.Mismatch in kinds, [outcome.story() for outcome in outcomes]
     assert kinds <= {weft.Mismatch, weft.Aborted}
     assert all("root" in str(outcome.error) for outcome in outcomes)
 

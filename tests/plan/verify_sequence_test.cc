@@ -94,6 +94,15 @@ TEST(VerifySequence, NextPlanStumblesOverWhatIsLeft) {
   EXPECT_TRUE(found(verify_sequence({spoilt(true), next}), Fault::kContract, 1, "never credited"));
 }
 
+// What an earlier barrier has told does not count.
+TEST(VerifySequence, EachBarrierIsWaitedFor) {
+  Plan right = plan_of(Collective::kBarrier, 3, [](Builder& b) { meet(b, b.channel(1)); });
+  Plan wrong = plan_of(Collective::kBarrier, 3, [](Builder&) {});
+  EXPECT_TRUE(verify_sequence({right, right}).ok());
+  EXPECT_TRUE(found(verify_sequence({right, wrong}), Fault::kWrongResult, 0,
+                    "without knowing that rank 1 has entered"));
+}
+
 TEST(VerifySequence, FirstFaultIsFoundAsWell) {
   Plan wrong = star(2, 0);
   wrong.programs[0][0].steps[0].dst.pop_back();  // signals without payload

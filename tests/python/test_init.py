@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import weft
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "numpy" / "allreduce.py"

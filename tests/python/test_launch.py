@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+
 from launch import LeftBehind, RankFailed, Team, outcomes, run
 
 

@@ -53,5 +53,6 @@ def guarded(tensor: torch.Tensor, layout: str) -> tuple[torch.Tensor, torch.Tens
 
 def bits(tensor: torch.Tensor) -> bytes:
     """For comparing tensors of types that torch itself cannot compare."""
-    flat = tensor.detach().resolve_conj().contiguous().view(-1)
+    flat = torch.empty(tensor.numel(), dtype=tensor.dtype)
+    flat.view(tensor.shape).copy_(tensor)
     return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""

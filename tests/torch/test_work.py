@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 import torch.distributed as dist  # noqa: E402
 from group import values, world  # noqa: E402
+
 from launch import run  # noqa: E402
 
 

@@ -38,7 +38,7 @@ def plot(found: list[Row], path: str) -> None:
     for axes in (latency, bandwidth):
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        axes.set_xticks(sizes, [size_text(size) for size in sizes])
+        axes.set_xticks(sizes, [size_text(size) for size in sizes], rotation=_tilt(sizes))
         axes.minorticks_off()
         axes.set_xlabel("message size (bytes)")
         axes.grid(True, which="major", alpha=0.3)
@@ -46,3 +46,8 @@ def plot(found: list[Row], path: str) -> None:
     first = found[0]
     figure.suptitle(f"{first.collective}, {first.ranks} ranks, {first.dtype}, {first.api}")
     figure.savefig(path, dpi=120)
+
+
+def _tilt(sizes: list[int]) -> int:
+    """Degrees by which labels must lean so that they do not meet."""
+    return 0 if len(sizes) <= 10 else 60

@@ -12,7 +12,7 @@ from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 
-from weft.bench.worker import Assignment, Measured
+from weft.bench.messages import Assignment, Measured
 
 
 class RankFailed(Exception):

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from rich import box
 from rich.table import Table
 
 from weft.bench.cases import Case
-from weft.bench.worker import Measured
+from weft.bench.messages import Measured
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ def rows(cases: list[Case], measured: list[list[Measured]]) -> Iterator[Row]:
             round(median, 3),
             round(float(np.percentile(slowest, 99)), 3),
             round(float(slowest.min()), 3),
-            round(algbw, 4),
-            round(algbw * case.bus_factor, 4),
+            round(algbw, 7),
+            round(algbw * case.bus_factor, 7),
             all(m.correct for m in of_ranks),
         )
 
@@ -74,22 +75,21 @@ def size_text(count: int) -> str:
 
 def table(found: list[Row]) -> Table:
     """For people: times, bandwidths, and how many times faster Weft is than each peer."""
-    shown = Table(title=_title(found[0]))
+    shown = Table(title=_title(found[0]), box=box.SIMPLE_HEAD)
     for name in ("size", "library", "algorithm"):
-        shown.add_column(name)
+        shown.add_column(name, no_wrap=True)
     for name in ("median µs", "p99 µs", "min µs", "alg GB/s", "bus GB/s", "Weft is"):
-        shown.add_column(name, justify="right")
+        shown.add_column(name, justify="right", no_wrap=True)
     shown.add_column("correct")
     ours = {row.bytes: row for row in found if row.library == "weft"}
-    for row in found:
-        faster = (
-            "" if row.library == "weft" else f"{row.median_us / ours[row.bytes].median_us:.2f}x"
-        )
+    for row, following in zip(found, [*found[1:], None], strict=True):
+        faster = row.median_us / ours[row.bytes].median_us
         shown.add_row(
-            size_text(row.bytes), row.library, row.algorithm or "", f"{row.median_us:.2f}",
-            f"{row.p99_us:.2f}", f"{row.min_us:.2f}", f"{row.algbw_GBps:.3f}",
-            f"{row.busbw_GBps:.3f}", faster, "yes" if row.correct else "NO",
-            end_section=row is found[-1] or row.bytes != found[found.index(row) + 1].bytes,
+            size_text(row.bytes), row.library, (row.algorithm or "").partition("/")[2],
+            f"{row.median_us:.2f}", f"{row.p99_us:.2f}", f"{row.min_us:.2f}",
+            f"{row.algbw_GBps:.3f}", f"{row.busbw_GBps:.3f}",
+            "" if row.library == "weft" else f"{faster:.2f}x", "yes" if row.correct else "NO",
+            end_section=following is None or following.bytes != row.bytes,
         )  # fmt: skip
     return shown
 

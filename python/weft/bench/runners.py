@@ -98,6 +98,9 @@ def _operation(case: Case, rank: int, x: Any, out: Any, group: Any) -> Callable[
 
     n = case.ranks
     tensor = out if x is None else x
+    # New names of torch 2.13 for the same functions.
+    gather_all = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+    reduce_own = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
     if case.collective == "gather":
         parts = None if out is None else list(out.chunk(n))
         return lambda: dist.gather(x, parts, 0, group=group)
@@ -117,8 +120,8 @@ def _operation(case: Case, rank: int, x: Any, out: Any, group: Any) -> Callable[
         "allreduce": lambda: dist.all_reduce(tensor, group=group),
         "broadcast": lambda: dist.broadcast(tensor, 0, group=group),
         "reduce": lambda: dist.reduce(tensor, 0, group=group),
-        "allgather": lambda: dist.all_gather_into_tensor(out, x, group=group),
-        "reduce_scatter": lambda: dist.reduce_scatter_tensor(out, x, group=group),
+        "allgather": lambda: gather_all(out, x, group=group),
+        "reduce_scatter": lambda: reduce_own(out, x, group=group),
         "alltoall": lambda: dist.all_to_all_single(out, x, group=group),
         "barrier": lambda: dist.barrier(group=group),
     }[case.collective]

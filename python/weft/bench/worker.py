@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 import traceback
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -16,37 +15,13 @@ import numpy as np
 
 import weft
 from weft.bench.cases import Case
+from weft.bench.messages import Assignment, Measured
 from weft.bench.patterns import encoded, expected, tile
 from weft.bench.runners import CoreRunner, Runner, TorchRunner
 
 _WARM_ROUNDS = 3
 _MOST_ROUNDS = 20_000
 _LATE_SECONDS = 0.002
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """What one process is asked to do."""
-
-    rank: int
-    size: int
-    directory: str  # for the rendezvous, fresh
-    cases: list[Case]
-    peers: list[str]  # backends of torch.distributed
-    iterations: int | None  # samples a case; None: as many as fit in `seconds`
-    seconds: float
-    parent: int
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One library's samples in one case, on one rank."""
-
-    case: int
-    library: str
-    algorithm: str | None
-    seconds: list[float]
-    correct: bool
 
 
 class Bench:
@@ -79,6 +54,10 @@ class Bench:
             return {}
         import torch.distributed as dist
 
+        from weft.torch import register
+
+        if "weft" in names and not hasattr(dist.Backend, "WEFT"):
+            register()  # used from its build directory a package has no entry points
         where = f"file://{self.work.directory}/torch"
         dist.init_process_group(
             names[0], init_method=where, rank=self.work.rank, world_size=self.work.size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -11,6 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from weft.bench.cases import COLLECTIVES, ITEM_BYTES, Case, parse_size
 from weft.errors import WeftError
+
+_TABLE_WIDTH = 108  # at least, also where no terminal says how wide it is
 
 _EPILOG = """\b
 Example:
@@ -96,6 +99,10 @@ def _bench(console: Console, **options: Any) -> bool:
         raise click.UsageError(
             "--algorithm needs --api core: torch.distributed has no place for it"
         )
+    if (options["api"] == "torch" or options["peers"]) and find_spec("torch") is None:
+        raise click.UsageError("--api torch and --peers gloo need PyTorch: pip install torch")
+    if options["plot_file"] and options["collective"] == "barrier":
+        raise click.UsageError("--plot shows times over sizes: a barrier has none")
     if options["plot_file"]:
         require_matplotlib()
     cases = _cases(options)
@@ -103,7 +110,9 @@ def _bench(console: Console, **options: Any) -> bool:
     if options["json_file"]:
         options["json_file"].writelines(row.json() + "\n" for row in found)
         options["json_file"].flush()
-    Console(stderr=_writes_to_stdout(options)).print(table(found))
+    stderr = _writes_to_stdout(options)
+    width = max(Console(stderr=stderr).width, _TABLE_WIDTH)
+    Console(stderr=stderr, width=width).print(table(found))
     if options["plot_file"]:
         plot(found, options["plot_file"])
     return all(row.correct for row in found)
@@ -121,8 +130,8 @@ def _cases(options: dict[str, Any]) -> list[Case]:
 
 
 def _measure(console: Console, cases: list[Case], options: dict[str, Any]) -> list[list[Any]]:
+    from weft.bench.messages import Assignment
     from weft.bench.processes import RankFailed, measure
-    from weft.bench.worker import Assignment
 
     work = Assignment(
         rank=0, size=options["ranks"], directory="", cases=cases, peers=options["peers"],
@@ -138,4 +147,4 @@ def _measure(console: Console, cases: list[Case], options: dict[str, Any]) -> li
 
 
 def _writes_to_stdout(options: dict[str, Any]) -> bool:
-    return options["json_file"] is sys.stdout
+    return options["json_file"] is not None and options["json_file"].name == "<stdout>"

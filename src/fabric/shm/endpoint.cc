@@ -104,20 +104,46 @@ void ShmEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_p
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (static_cast<int>(i) == me_) continue;
-    Peer& peer = peers_[i];
-    const Clock::duration left = deadline - Clock::now();
-    naming(i, [&] {
-      auto reach = [&](Location place, std::size_t bytes) {
-        return peer.reached.reach(place, bytes, left, [] { return false; });
-      };
-      peer.lane = reinterpret_cast<Lane*>(reach(where[i], Lane::bytes(peers_.size())));
-      peer.theirs = peer.lane->inbox(me_);
-      peer.bell =
-          reinterpret_cast<Control*>(reach(location_of(kControlSegment, 0), sizeof(Control)));
-    });
+    naming(i, [&] { map_lane(peers_[i], where[i], deadline); });
+  }
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (static_cast<int>(i) == me_) continue;
+    // relaxed: it says that all is mapped here, and the peer reads nothing of that.
+    peers_[i].theirs->joined.store(1, std::memory_order_relaxed);
+    ring(*peers_[i].bell);
+  }
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (static_cast<int>(i) != me_) naming(i, [&] { await_joined(i, deadline); });
   }
   // release: an abort() on another thread sees the peers' lanes.
   connected_.store(true, std::memory_order_release);
+}
+
+void ShmEndpoint::map_lane(Peer& peer, Location where, Clock::time_point deadline) {
+  const auto reach = [&](Location place, std::size_t bytes) {
+    return peer.reached.reach(place, bytes, deadline - Clock::now(), [] { return false; });
+  };
+  peer.lane = reinterpret_cast<Lane*>(reach(where, Lane::bytes(peers_.size())));
+  peer.theirs = peer.lane->inbox(me_);
+  peer.bell = reinterpret_cast<Control*>(reach(location_of(kControlSegment, 0), sizeof(Control)));
+}
+
+void ShmEndpoint::await_joined(std::size_t place, Clock::time_point deadline) {
+  Control& bell = *reinterpret_cast<Control*>(control_->data());
+  // relaxed: see connect().
+  const auto joined = [&] { return peers_[place].ours->joined.load(std::memory_order_relaxed); };
+  while (!joined()) {
+    // Lost is read before joined: what it stored before it left is there.
+    const std::string lost = peers_[place].reached.remote().lost();
+    if (!lost.empty() && !joined()) throw PeerLost(lost);
+    if (Clock::now() > deadline) throw Timeout("it has not connected to the lane");
+    const std::uint32_t announced = announce(bell);
+    if (joined()) {
+      retire(bell);
+    } else {
+      sleep(bell, announced);
+    }
+  }
 }
 
 void ShmEndpoint::post(int peer, int channel, std::uint64_t number, const Header& header,

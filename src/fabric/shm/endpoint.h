@@ -50,6 +50,8 @@ class ShmEndpoint final : public Endpoint {
     Reached reached;
   };
 
+  void map_lane(Peer& peer, Location where, Clock::time_point deadline);
+  void await_joined(std::size_t place, Clock::time_point deadline);
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   Lane& lane() const { return *lane_; }
 

@@ -10,6 +10,7 @@
 //     Inbox[0] .. Inbox[n-1]     written by that member only (the own one is unused)
 //
 //   Inbox
+//     joined                     nonzero: the member has mapped our segment
 //     credits[kMaxChannels]      a line each: how many of our messages it has done with
 //     box[kMaxChannels][kMailboxDepth]      its messages to us: number n in entry n mod depth
 //
@@ -65,10 +66,11 @@ struct alignas(kLine) Credit {
 static_assert(sizeof(Credit) == kLine);
 
 struct Inbox {
+  alignas(kLine) std::atomic<std::uint32_t> joined;
   Credit credits[kMaxChannels];
   Entry box[kMaxChannels][kMailboxDepth];
 };
-static_assert(sizeof(Inbox) == kMaxChannels * (kLine + kMailboxDepth * sizeof(Entry)));
+static_assert(sizeof(Inbox) == kLine + kMaxChannels * (kLine + kMailboxDepth * sizeof(Entry)));
 
 struct AbortRecord {
   enum State : std::uint32_t { kNone, kWriting, kWritten };

@@ -46,6 +46,7 @@ SymmetricBlock Segments::allocate(std::size_t bytes, Use use) {
 
 void Segments::release(const SymmetricBlock& block) {
   std::shared_ptr<const Segment> segment;
+  bool user = false;
   {
     std::lock_guard lock(mutex_);
     const auto found = segments_.find(segment_of(block.where));
@@ -56,10 +57,12 @@ void Segments::release(const SymmetricBlock& block) {
     segments_.erase(found);
     const auto erased = std::erase_if(
         ranges_, [&](const UserRange& range) { return range.where.bits == block.where.bits; });
-    if (erased > 0) change_version();
+    user = erased > 0;
+    if (user) change_version();
   }
   segment->mapping->mark_released();
-  discard_memory(segment->memory.get(), segment->mapping->bytes());
+  // A lane stays as it is: a member that is still in it may write an abort record there.
+  if (user) discard_memory(segment->memory.get(), segment->mapping->bytes());
 }
 
 std::shared_ptr<const Segment> Segments::find(std::uint32_t id) const {

@@ -18,6 +18,11 @@ struct Access {
   Event event = 0;
 };
 
+inline constexpr Event kNoEvent = ~Event{0};
+
+// A moment of `rank` that has not come yet, so nothing follows it.
+inline Access unseen(int rank) { return {rank, ~std::uint32_t{0}, kNoEvent}; }
+
 // One clock a rank. Order comes from a rank's own program and from message to wait only:
 // a fabric need not wait for slots, mailboxes or flushes, so nothing may rest on that.
 class Clocks {
@@ -32,8 +37,6 @@ class Clocks {
   bool covers(int rank, const Access& access) const {
     return access.rank < 0 || row(rank)[access.rank] >= access.time;
   }
-  // True if `rank` knows that `other` has begun.
-  bool knows(int rank, int other) const { return row(rank)[other] > 0; }
 
   // What a message of `rank` carries. Later steps of `rank` are not in it.
   std::vector<std::uint32_t> send(int rank) {

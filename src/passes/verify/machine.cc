@@ -26,6 +26,10 @@ Machine::Machine(std::vector<Run> runs, Trees& trees, Findings& findings)
   auto ranks = static_cast<std::size_t>(runs_[0].plan->shape.ranks);
   ranks_.resize(ranks);
   for (Rank& rank : ranks_) rank.announced.resize(ranks);
+  starts_.resize(runs_.size());
+  for (std::vector<Access>& starts : starts_)
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      starts.push_back(unseen(static_cast<int>(rank)));
 }
 
 bool Machine::execute() {
@@ -66,10 +70,10 @@ void Machine::start(int rank) {
   Place place;
   place.rank = rank;
   log(rank, place);
+  starts_[own.run][static_cast<std::size_t>(rank)] = now(rank);
   memory_of(rank).start(now(rank));
 }
 
-// The caller gets its buffers back: it may read and write all of them from now on.
 bool Machine::finish(int rank) {
   Rank& own = state(rank);
   Place place;
@@ -78,24 +82,33 @@ bool Machine::finish(int rank) {
   log(rank, place);
   traffic_.flush(rank, now(rank));
   check_left_over(rank);
-  if (plan(rank).shape.collective == Collective::kBarrier)
-    for (int other = 0; other < plan(rank).shape.ranks; ++other)
-      if (!clocks_.knows(rank, other))
-        fault(Fault::kWrongResult, rank,
-              "leaves the barrier without knowing that " + name(other) + " has entered it");
-  Memory& memory = memory_of(rank);
-  for (std::size_t i = memory.begin(rank); i < memory.begin(rank + 1); ++i) {
-    if (!release_puts(rank, memory[i])) break;
-    Conflict conflict = memory.write(memory[i], now(rank), clocks_);
-    if (!conflict) continue;
-    fault(Fault::kRace, rank,
-          "gives its buffers back to the caller while " + name(conflict.with.rank) + " may still " +
-              (conflict.write ? "write" : "read") + " them at " + where(conflict.with.event));
-    break;
-  }
+  if (plan(rank).shape.collective == Collective::kBarrier) check_barrier(rank);
+  give_back(rank);
   ++own.run;
   own.started = false;
   return true;
+}
+
+void Machine::check_barrier(int rank) {
+  const std::vector<Access>& starts = starts_[state(rank).run];
+  for (const Access& start : starts)
+    if (!clocks_.covers(rank, start))
+      fault(Fault::kWrongResult, rank,
+            "leaves the barrier without knowing that " + name(start.rank) + " has entered it");
+}
+
+// The caller may read and write all of its buffers from now on.
+void Machine::give_back(int rank) {
+  Memory& memory = memory_of(rank);
+  for (std::size_t i = memory.begin(rank); i < memory.begin(rank + 1); ++i) {
+    if (!release_puts(rank, memory[i])) return;
+    Conflict conflict = memory.write(memory[i], now(rank), clocks_);
+    if (!conflict) continue;
+    return fault(Fault::kRace, rank,
+                 "gives its buffers back to the caller while " + name(conflict.with.rank) +
+                     " may still " + (conflict.write ? "write" : "read") + " them at " +
+                     where(conflict.with.event));
+  }
 }
 
 Hold Machine::hold_of(int rank) {

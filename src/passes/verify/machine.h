@@ -67,6 +67,8 @@ class Machine {
   Hold hold_of(int rank);
   void perform(int rank);
   void check_left_over(int rank);
+  void check_barrier(int rank);
+  void give_back(int rank);
   void report_stuck();
   void report_unreceived();
 
@@ -114,6 +116,7 @@ class Machine {
   Clocks clocks_;
   Traffic traffic_;
   std::vector<Rank> ranks_;
+  std::vector<std::vector<Access>> starts_;  // by run and rank
   std::vector<Place> log_;
   bool rounds_partials_ = false;
   bool stopped_ = false;

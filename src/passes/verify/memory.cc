@@ -35,7 +35,7 @@ void Memory::place(const PlanShape& shape, const Scenario& scenario, int rank) {
     end = base + std::max(in, out);
   }
   Cell untouched;
-  untouched.write = {rank, kNone, kNoEvent};  // a moment that nobody has seen
+  untouched.write = unseen(rank);  // until its call begins
   cells_.resize(end, untouched);
   for (std::size_t i = 0; i < in; ++i)
     cells_[input + i].value = {Trees::leaf(rank), static_cast<std::uint32_t>(i)};

@@ -14,7 +14,6 @@
 namespace weft::verifier {
 
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
-inline constexpr Event kNoEvent = ~Event{0};
 
 // Number of a message in the machine's traffic.
 using MessageId = std::uint32_t;

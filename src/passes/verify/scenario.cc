@@ -76,11 +76,15 @@ std::vector<Scenario> sizes_of(const PlanShape& shape, int trips) {
   }
   sizes.push_back(counted(shape, name + "equal counts", [=](int, int) { return most; }));
   if (!counts_differ(shape.collective) || trips == 0) return sizes;
-  // Every pair of neighbours differs, and who has nothing changes with the size.
-  std::array<std::size_t, 5> cycle = {most, 0, most - most / 2, 1, 2 * index(trips)};
-  sizes.push_back(counted(shape, name + "counts by rank", [=](int from, int to) {
-    return cycle[(index(from) + 2 * index(to) + index(trips)) % cycle.size()];
-  }));
+  // Neighbours differ; who has what, or nothing, changes with the size.
+  std::size_t even = 2 * index(trips);
+  auto by_rank = [&](const char* what, std::array<std::size_t, 4> cycle) {
+    sizes.push_back(counted(shape, name + what, [=](int from, int to) {
+      return cycle[(index(from) + 3 * index(to) + index(trips)) % cycle.size()];
+    }));
+  };
+  by_rank("counts by rank", {most, 1, even, most - most / 2});
+  by_rank("some empty", {most, 0, even, 0});
   // One block so much longer that its messages alone fill slots that many blocks share.
   std::size_t longest = 2 * index(std::max(trips, std::min(trips * shape.ranks, kMostTrips))) - 1;
   sizes.push_back(counted(shape, name + "one long", [=](int from, int to) {

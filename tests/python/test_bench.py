@@ -1,0 +1,128 @@
+"""What `weft bench` counts: sizes, bytes, exact patterns, statistics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft
+from weft.bench.cases import COLLECTIVES, ITEM_BYTES, Case, parse_size
+from weft.bench.messages import Measured
+from weft.bench.patterns import PERIOD, encoded, expected, fill, tile
+from weft.bench.results import rows, size_text
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("8", 8), ("4K", 4096), ("25M", 26214400), ("1g", 1 << 30), ("2KiB", 2048), ("0", 0)],
+)
+def test_sizes(text, count):
+    assert parse_size(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "K", "-1", "1.5M", "8 bytes", "1T"])
+def test_refused_sizes(text):
+    with pytest.raises(weft.InvalidArgument, match="is not a size"):
+        parse_size(text)
+
+
+def test_size_text_is_the_inverse():
+    for text in ("8", "4K", "25M", "1G", "1000", "0"):
+        assert size_text(parse_size(text)) == text
+
+
+# collective: (count, input and output of rank 0, of rank 1) for 64 bytes of float32 on 4 ranks
+SIDES = {
+    "allreduce": (16, (16, 16), (16, 16)),
+    "broadcast": (16, (16, 16), (None, 16)),
+    "reduce": (16, (16, 16), (16, None)),
+    "allgather": (4, (4, 16), (4, 16)),
+    "reduce_scatter": (4, (16, 4), (16, 4)),
+    "alltoall": (4, (16, 16), (16, 16)),
+    "gather": (4, (4, 16), (4, None)),
+    "scatter": (4, (16, 4), (None, 4)),
+    "sendrecv": (16, (16, 16), (16, 16)),
+    "barrier": (0, (None, None), (None, None)),
+}
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_elements(collective):
+    case = Case(collective, 64, 4, "float32")
+    assert (case.count, case.sides(0), case.sides(1)) == SIDES[collective]
+    assert case.bytes == (0 if collective == "barrier" else 64)
+
+
+def test_bytes_are_those_of_whole_blocks_and_at_least_one_element():
+    assert Case("allgather", 8, 3, "float32").bytes == 12
+    assert Case("allreduce", 1, 2, "float64").bytes == 8
+    assert Case("alltoall", 100, 3, "float32").bytes == 96
+
+
+@pytest.mark.parametrize("dtype", ITEM_BYTES)
+def test_storage_has_the_width_of_the_type(dtype):
+    assert encoded(tile(0, 0, 2), dtype).itemsize == ITEM_BYTES[dtype]
+
+
+def test_bfloat16_is_the_upper_half_of_float32():
+    assert encoded(np.array([0, 1, 3]), "bfloat16").tolist() == [0x0000, 0x3F80, 0x4040]
+
+
+@pytest.mark.parametrize("ranks", [2, 50, 127])
+def test_sums_stay_exact_in_eight_bits(ranks):
+    assert sum(tile(r, 0, ranks).max() for r in range(ranks)) <= 127
+
+
+def test_tiles_differ_by_rank_and_iteration():
+    tiles = [tile(rank, iteration, 2).tolist() for rank in (0, 1) for iteration in (0, 1)]
+    assert len({tuple(t) for t in tiles}) == 4
+
+
+@pytest.mark.parametrize("count", [1, PERIOD, 3 * PERIOD + 7])
+@pytest.mark.parametrize("shift", [0, 5])
+def test_fill_repeats_the_tile(count, shift):
+    values = encoded(tile(1, 2, 2), "int32")
+    array = np.empty(count, "int32")
+    fill(array, values, shift)
+    np.testing.assert_array_equal(array, [values[(e + shift) % PERIOD] for e in range(count)])
+
+
+@pytest.mark.parametrize("collective", [c for c in COLLECTIVES if c != "barrier"])
+def test_expected_is_what_numpy_computes(collective):
+    ranks, shift = 3, 4
+    case = Case(collective, 3 * 4 * 1500, ranks, "int32")
+    before = case.elements()[0]
+    xs = np.empty((ranks, before), "int32")
+    for rank in range(ranks):
+        fill(xs[rank], encoded(tile(rank, 9, ranks), "int32"), shift)
+    blocks = xs.reshape(ranks, -1, case.count)
+    for rank in range(ranks):
+        wanted = {
+            "allreduce": xs.sum(0),
+            "broadcast": xs[0],
+            "reduce": xs.sum(0),
+            "allgather": xs.ravel(),
+            "gather": xs.ravel(),
+            "reduce_scatter": blocks[:, rank % blocks.shape[1]].sum(0),
+            "alltoall": blocks[:, rank % blocks.shape[1]].ravel(),
+            "scatter": blocks[0, rank % blocks.shape[1]],
+            "sendrecv": xs[rank - 1],
+        }[collective]
+        got = expected(case, rank, 9, shift)
+        if case.sides(rank)[1] is None:
+            assert got is None
+        else:
+            np.testing.assert_array_equal(got, wanted)
+
+
+def test_rows_take_the_slowest_rank_of_each_sample():
+    case = Case("allreduce", 1 << 20, 4, "float32")
+    measured = [
+        [Measured(0, "weft", "allreduce/ring", [1e-3, 2e-3, 9e-3], True)],
+        [Measured(0, "weft", "allreduce/ring", [3e-3, 1e-3, 1e-3], False)],
+    ]
+    (row,) = rows([case], measured)
+    assert (row.median_us, row.min_us) == (3000.0, 2000.0)
+    assert row.algbw_GBps == pytest.approx((1 << 20) / 3e-3 / 1e9, rel=1e-4)
+    assert row.busbw_GBps == pytest.approx(row.algbw_GBps * 1.5, rel=1e-4)
+    assert not row.correct
