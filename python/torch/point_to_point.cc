@@ -107,7 +107,8 @@ void ProcessGroupWeft::monitoredBarrier(const c10d::BarrierOptions& opts, bool w
     if (rank_ != 0) {
       communicator->send(token_of(0), 1, DType::kU8, 0, kArrivalTag);
       Expected release{{0, communicator->irecv(token_of(0), 1, DType::kU8, 0, kReleaseTag)}};
-      await(*communicator, release, rank_, timeout, false);
+      // Rank 0 may come last and then waits in its turn; it can say more than this rank.
+      await(*communicator, release, rank_, 2 * timeout, false);
       return;
     }
     Expected arrivals;

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> np.ndarray:
     The memory goes when the last view of it goes. Thread safe.
     """
     dtype = np.dtype(dtype)
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = tuple(shape) if isinstance(shape, Iterable) else (operator.index(shape),)
     count = math.prod(shape)
     if any(extent < 0 for extent in shape):
         raise InvalidArgument(f"shape {shape} has a negative extent")
+    if dtype.hasobject:
+        raise InvalidArgument(f"dtype {dtype} holds Python objects, which no peer can read")
     if count * dtype.itemsize == 0:
         return np.empty(shape, dtype)
     return _core.symmetric_bytes(count * dtype.itemsize).view(dtype).reshape(shape)

@@ -77,6 +77,21 @@ def symmetric(job):
     assert weft.empty(0).size == 0
 
 
+@pytest.mark.parametrize(
+    ("shape", "dtype", "kind", "why"),
+    [
+        (-1, "float32", weft.InvalidArgument, "negative extent"),
+        ((2, -3), "float32", weft.InvalidArgument, "negative extent"),
+        (3, object, weft.InvalidArgument, "Python objects"),
+        (2.5, "float32", TypeError, "integer"),
+        (1 << 50, "uint8", weft.WeftError, "bytes"),
+    ],
+)
+def test_refused_symmetric_memory(shape, dtype, kind, why):
+    with pytest.raises(kind, match=why):
+        weft.empty(shape, dtype)
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("body", [in_place, non_contiguous, refused_output, symmetric])
 def test_numpy(team, body, ranks):

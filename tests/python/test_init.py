@@ -132,6 +132,38 @@ def test_example_by_rendezvous_file():
     assert outputs == [f"rank {rank} of 2: mean 0.5, weights 1.0\n" for rank in (0, 1)]
 
 
+PROGRAMS = {
+    "not closed": ("", [(0, ""), (0, "")]),
+    "not closed, in flight": ("comm.allreduce(np.ones(9), async_op=True)", [(0, ""), (0, "")]),
+    "raises": (
+        "assert comm.rank == 1, 'of its own'; comm.barrier()",
+        [(1, "AssertionError: of its own"), (1, "PeerLost: rank 0")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_end_without_a_trace(name, tmp_path):
+    line, wanted = PROGRAMS[name]
+    text = f"import numpy as np, weft; comm = weft.init(); comm.allreduce(np.ones(4)); {line}"
+    env = {**os.environ, "WORLD_SIZE": "2", "WEFT_RENDEZVOUS": str(tmp_path)}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", text],
+            env={**env, "RANK": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    errors = [process.communicate(timeout=30)[1] for process in ranks]
+    for process, error, (status, said) in zip(ranks, errors, wanted, strict=True):
+        assert process.returncode == status, error
+        assert said in error
+        assert bool(error) == bool(said)
+        assert "leaked" not in error
+
+
 @pytest.mark.parametrize(
     ("environment", "why"),
     [

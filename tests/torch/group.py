@@ -15,6 +15,8 @@ import torch.distributed as dist
 def world(job, timeout: float = 60.0, backend: str = "weft") -> Iterator[dist.ProcessGroup]:
     """The default process group of a call's ranks, destroyed at the end also after a failure."""
     torch.set_num_threads(1)
+    # Parts of torch keep a cache in TMPDIR, which is to be left empty.
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = job.directory
     store = dist.FileStore(os.path.join(job.directory, "torch"), job.size)
     limit = datetime.timedelta(seconds=timeout)
     dist.init_process_group(

@@ -48,9 +48,9 @@ def expected(case: Case, rank: int, iteration: int, shift: int) -> np.ndarray | 
     if case.sides(rank)[1] is None:
         return None
     if case.collective in ("allreduce", "reduce"):
-        values = sum(part(r, 0, count) for r in range(n))
+        values = np.sum([part(r, 0, count) for r in range(n)], axis=0)
     elif case.collective == "reduce_scatter":
-        values = sum(part(r, rank * count, count) for r in range(n))
+        values = np.sum([part(r, rank * count, count) for r in range(n)], axis=0)
     elif case.collective in ("allgather", "gather"):
         values = np.concatenate([part(r, 0, count) for r in range(n)])
     elif case.collective == "alltoall":

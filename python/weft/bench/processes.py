@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from typing import Any
 
 from weft.bench.messages import Assignment, Measured
 
@@ -36,9 +38,7 @@ def measure(work: Assignment, progress: Callable[[float], None]) -> list[list[Me
             return _collect(pipes, processes, progress)
     finally:
         for process in processes:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            _end(process)
         for pipe in pipes:
             pipe.close()
 
@@ -55,6 +55,12 @@ def _start(pipe: Connection) -> subprocess.Popen[bytes]:
     return process
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
 def _collect(
     pipes: list[Connection],
     processes: list[subprocess.Popen[bytes]],
@@ -63,25 +69,41 @@ def _collect(
     results: list[list[Measured]] = [[] for _ in pipes]
     running = {pipe: rank for rank, pipe in enumerate(pipes)}
     while running:
-        for pipe in wait(list(running)):
-            rank = running[pipe]
+        ready = wait(list(running))
+        for pipe, rank in [pair for pair in running.items() if pair[0] in ready]:
             message = _next(pipe, rank, processes[rank])
             if isinstance(message, Measured):
                 results[rank].append(message)
             elif message[0] == "progress" and rank == 0:
                 progress(message[1])
             elif message[0] == "failed":
-                raise RankFailed(f"rank {rank}: {message[1]}")
+                raise RankFailed(_killed(processes) or f"rank {rank}: {message[1]}")
             elif message[0] == "finished":
-                processes[rank].wait()
                 del running[pipe]
     return results
 
 
-def _next(pipe: Connection, rank: int, process: subprocess.Popen[bytes]):
+def _next(pipe: Connection, rank: int, process: subprocess.Popen[bytes]) -> Any:
     try:
         return pipe.recv()
     except (EOFError, ConnectionError):
-        code = process.wait()
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
-        raise RankFailed(f"rank {rank}: its process {how}") from None
+        raise RankFailed(_ending(rank, process.wait())) from None
+
+
+def _killed(processes: list[subprocess.Popen[bytes]], seconds: float = 0.5) -> str | None:
+    """The rank whose violent death is why another failed, if there is one.
+
+    The survivor's message may overtake the news of the death, hence the patience.
+    """
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for rank, process in enumerate(processes):
+            if (code := process.poll()) is not None and code < 0:
+                return _ending(rank, code)
+        time.sleep(0.01)
+    return None
+
+
+def _ending(rank: int, code: int) -> str:
+    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
+    return f"rank {rank}: its process {how}"

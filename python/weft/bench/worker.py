@@ -107,7 +107,9 @@ class Bench:
         if case.collective == "barrier":
             return self._held(runner, late=iteration % case.ranks)
         wanted = expected(case, self.work.rank, iteration, case.batch - 1)
-        return wanted is None or np.array_equal(runner.output, wanted)
+        if wanted is None or runner.output is None:
+            return wanted is runner.output
+        return np.array_equal(runner.output, wanted)
 
     def _held(self, runner: Runner, late: int) -> bool:
         """Whether a barrier that rank `late` enters late lets nobody out before."""

@@ -1,0 +1,193 @@
+// What each verb does. A step that cannot go changes nothing and is tried again.
+#include <algorithm>
+
+#include "engine/run.h"
+#include "weft/error.h"
+
+namespace weft {
+
+bool Run::go(const Step& step, std::size_t chunk) {
+  blocked_on_ = -1;
+  switch (step.verb) {
+    case Verb::kCopy: return copy(step, chunk);
+    case Verb::kReduce: return reduce(step, chunk);
+    case Verb::kPut: return step.dst.empty() ? put(step, chunk) : put_direct(step, chunk);
+    case Verb::kSignal: return signal(step);
+    case Verb::kWait: return wait(step);
+    case Verb::kCredit: credit(step); return true;
+    case Verb::kFlush: return flushed();
+  }
+  throw InternalError("unknown verb");
+}
+
+bool Run::copy(const Step& step, std::size_t chunk) {
+  Span part = span(step, chunk);
+  if (!targets(step, part)) return false;
+  const Operand& from = step.src[0];
+  bool slot = from.buffer == Buffer::kSlot;
+  bool wide = slot && binding_->plan->shape.channels[from.channel].wide;
+  const std::byte* source =
+      slot ? received(peer_of(from.rank), channel_of(from.channel)) : user(from, part);
+  bool same_type = std::all_of(targets_.begin(), targets_.end(),
+                               [&](const kernels::Target& t) { return t.wide == wide; });
+  if (!same_type && binding_->accumulator != binding_->element) {
+    kernels::Source typed{source, wide};
+    binding_->reduce({&typed, 1}, targets_, part.count, 1.0);
+    return true;
+  }
+  kernels::copy(targets_[0].data, targets_.size() > 1 ? targets_[1].data : nullptr, source,
+                part.count * (wide ? binding_->accumulator : binding_->element));
+  return true;
+}
+
+bool Run::reduce(const Step& step, std::size_t chunk) {
+  Span part = span(step, chunk);
+  if (!targets(step, part)) return false;
+  sources_.clear();
+  for (const Operand& from : step.src) {
+    if (from.buffer == Buffer::kSlot)
+      sources_.push_back({received(peer_of(from.rank), channel_of(from.channel)),
+                          binding_->plan->shape.channels[from.channel].wide});
+    else
+      sources_.push_back({user(from, part), false});
+  }
+  if (part.count) binding_->reduce(sources_, targets_, part.count, step.last ? binding_->scale : 1.0);
+  return true;
+}
+
+Header Run::header(std::size_t elements) const {
+  Header header;
+  header.signature = binding_->signature;
+  // Every message without payload says where the user's buffers are; payload in a slot
+  // overwrites it.
+  header.input = binding_->where[0];
+  header.output = binding_->where[1];
+  if (binding_->count_by_pair) header.signature.count = elements;
+  return header;
+}
+
+bool Run::room(const Step& step) {
+  int channel = channel_of(step.channel);
+  for (const Index& index : step.peers) {
+    int peer = peer_of(index);
+    if (lane_->stream(peer, channel).posted - lane_->endpoint.credits(peer, channel) >=
+        kMailboxDepth) {
+      blocked_on_ = peer;
+      return false;
+    }
+  }
+  return true;
+}
+
+void Run::send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
+               std::size_t slot_end) {
+  int channel = channel_of(step.channel);
+  for (const Index& index : step.peers) {
+    int peer = peer_of(index);
+    std::uint64_t number = lane_->stream(peer, channel).posted++;
+    lane_->endpoint.post(peer, channel, number, header, payload);
+    if (slot_begin != slot_end) lane_->slots.note(slot_begin, slot_end, peer, channel, number);
+  }
+  ++lane_->sent[static_cast<std::size_t>(channel)];
+}
+
+bool Run::put(const Step& step, std::size_t chunk) {
+  if (!room(step)) return false;
+  Span part = span(step, chunk);
+  const Operand& from = step.src[0];
+  std::size_t bytes = part.count * binding_->element;
+  Header head = header(extent(step));
+  head.bytes = static_cast<std::uint32_t>(bytes);
+  const std::byte* source = user(from, part);
+  if (bytes <= kInlineBytes) {
+    send(step, head, source, 0, 0);
+    return true;
+  }
+  Location base = is_me(from) ? binding_->where[static_cast<std::size_t>(from.buffer)] : Location{};
+  if (base) {
+    const std::byte* begin = binding_->user[static_cast<std::size_t>(from.buffer)];
+    head.input = base + static_cast<std::size_t>(source - begin);
+    int channel = channel_of(step.channel);
+    for (const Index& index : step.peers)
+      debts_.push_back({peer_of(index), channel, lane_->stream(peer_of(index), channel).posted});
+    send(step, head, nullptr, 0, 0);
+    return true;
+  }
+  std::size_t begin = slot_offset(step.channel);
+  if (!slot_is_free(begin, begin + bytes)) return false;
+  kernels::copy(lane_->slots.at(begin), nullptr, source, bytes);
+  head.input = lane_->slots.where(begin);
+  send(step, head, nullptr, begin, begin + bytes);
+  return true;
+}
+
+bool Run::put_direct(const Step& step, std::size_t chunk) {
+  if (!room(step)) return false;
+  Span part = span(step, chunk);
+  kernels::copy(user(step.dst[0], part), nullptr, user(step.src[0], part),
+                part.count * binding_->element);
+  send(step, header(extent(step)), nullptr, 0, 0);
+  return true;
+}
+
+bool Run::signal(const Step& step) {
+  if (!room(step)) return false;
+  Filled& filled = filled_[step.channel];
+  Header head = header(extent(step));
+  if (!filled.full) {
+    send(step, head, nullptr, 0, 0);
+    return true;
+  }
+  filled.full = false;
+  head.bytes = static_cast<std::uint32_t>(filled.bytes);
+  if (filled.bytes <= kInlineBytes) {
+    send(step, head, filled.data, 0, 0);
+    return true;
+  }
+  std::size_t begin = slot_offset(step.channel);
+  head.input = lane_->slots.where(begin);
+  send(step, head, nullptr, begin, begin + filled.bytes);
+  return true;
+}
+
+bool Run::wait(const Step& step) {
+  int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
+  LaneState::Stream& stream = lane_->stream(peer, channel);
+  Arrival arrival = lane_->endpoint.arrival(peer, channel, stream.waited);
+  if (!arrival.header) {
+    blocked_on_ = peer;
+    return false;
+  }
+  compare(step.peers[0].at(round_), *arrival.header, step);
+  ++stream.waited;
+  if (arrival.header->bytes == 0)
+    remote_[static_cast<std::size_t>(step.peers[0].at(round_))] = {arrival.header->input,
+                                                                   arrival.header->output};
+  return true;
+}
+
+void Run::credit(const Step& step) {
+  int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
+  lane_->endpoint.credit(peer, channel, ++lane_->stream(peer, channel).credited);
+}
+
+bool Run::flushed() {
+  std::erase_if(debts_, [&](const Debt& debt) {
+    return lane_->endpoint.credits(debt.peer, debt.channel) > debt.number;
+  });
+  if (!debts_.empty()) blocked_on_ = debts_.front().peer;
+  return debts_.empty();
+}
+
+void Run::compare(int peer, const Header& theirs, const Step& step) const {
+  Signature ours = header(extent(step)).signature;
+  if (ours == theirs.signature) return;
+  int me = binding_->member(rank_), them = binding_->member(peer);
+  std::string text = "rank " + std::to_string(me) + " called " + describe(ours) + ", rank " +
+                     std::to_string(them) + " called " + describe(theirs.signature);
+  if (ours.plan != theirs.signature.plan && ours.collective == theirs.signature.collective)
+    text += " with another algorithm or other parameters of it";
+  throw Mismatch(text + ": all ranks must make the same calls in the same order");
+}
+
+}  // namespace weft
