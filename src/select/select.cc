@@ -14,9 +14,19 @@ namespace {
 constexpr std::size_t kOneShotBytes = 32 << 10;
 // Above this many ranks one message to each costs more than passing it on.
 constexpr int kDirectRanks = 16;
-// Long enough that signalling vanishes, short enough that a few stay in the cache.
-constexpr std::size_t kLargestChunk = 128 << 10;
+// Long enough that signalling vanishes, short enough that a plan's slots stay in the cache two
+// cores share. Blocks that outgrow the caches anyway gain from longer ones.
 constexpr std::size_t kSmallestChunk = 16 << 10;
+constexpr std::size_t kUsualChunk = 256 << 10;
+constexpr std::size_t kLargestChunk = 512 << 10;
+
+// Bytes of a chunk for blocks of `block` bytes; 0: not known to all ranks.
+std::size_t preferred_chunk(std::size_t block) {
+  if (block == 0) return kUsualChunk;
+  // A block of a few chunks overlaps its stages; smaller ones are not worth a signal.
+  if (block / 4 <= kUsualChunk) return std::max(block / 4, kSmallestChunk);
+  return std::clamp(block / 24, kUsualChunk, kLargestChunk);
+}
 
 std::string_view default_for(const Call& call, int ranks) {
   bool few = ranks <= kDirectRanks;
@@ -113,11 +123,10 @@ std::size_t chunk_elements(const PlanShape& shape, std::size_t block, std::size_
     slots += static_cast<std::size_t>(channel.slots);
     if (channel.wide) widest = accumulator;
   }
-  std::size_t bytes = settings.chunk ? settings.chunk : kLargestChunk;
-  if (slots) bytes = std::min(bytes, arena / slots / 64 * 64);
-  // A block of a few chunks overlaps its stages; smaller ones are not worth a signal.
-  std::size_t quarter = (block * widest / 4 + 63) / 64 * 64;
-  if (block && !settings.chunk) bytes = std::min(bytes, std::max(quarter, kSmallestChunk));
+  std::size_t bytes = settings.chunk ? settings.chunk : preferred_chunk(block * widest);
+  if (slots) bytes = std::min(bytes, arena / slots);
+  // Whole cache lines, so that the slots of a plan fit into the arena.
+  bytes = std::max<std::size_t>(64, bytes / 64 * 64);
   return std::max<std::size_t>(1, bytes / widest);
 }
 
