@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -16,14 +17,12 @@ from launch import Team
 def team():
     """`team(3)`: a Team of three ranks that lives as long as the test module."""
     teams: dict[int, Team] = {}
+    with contextlib.ExitStack() as closing:
 
-    def of(ranks: int) -> Team:
-        if ranks in teams and teams[ranks].broken:
-            teams.pop(ranks).close()
-        if ranks not in teams:
-            teams[ranks] = Team(ranks)
-        return teams[ranks]
+        def of(ranks: int) -> Team:
+            if ranks not in teams or teams[ranks].broken:
+                teams[ranks] = Team(ranks)
+                closing.callback(teams[ranks].close)
+            return teams[ranks]
 
-    yield of
-    for made in teams.values():
-        made.close()
+        yield of

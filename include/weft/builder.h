@@ -25,7 +25,7 @@ class Group {
   Group(int rank, std::vector<int> members);
 
   int size() const { return static_cast<int>(members_.size()); }
-  int me() const { return me_; }                            // own place in the group
+  int me() const { return me_; }                             // own place in the group
   int at(int place) const { return members_[wrap(place)]; }  // the rank at a place, modulo size
 
   // `place` modulo the size, never negative.

@@ -30,7 +30,7 @@
 
 namespace weft {
 
-// Eight verbs are what every collective is made of.
+// Seven verbs are what every collective is made of.
 enum class Verb : std::uint8_t {
   kCopy,    // dst (one or two) = src
   kReduce,  // dst (one or two) = src[0] + src[1] + ..., in the order written
@@ -89,7 +89,7 @@ struct Range {
 struct Operand {
   Buffer buffer = Buffer::kInput;
   Index rank;
-  Range range;                // kInput, kOutput
+  Range range;               // kInput, kOutput
   std::uint8_t channel = 0;  // kSlot
   auto operator<=>(const Operand&) const = default;
 };
@@ -98,8 +98,8 @@ struct Step {
   Verb verb = Verb::kCopy;
   std::uint8_t channel = 0;  // put, signal, wait, credit
   std::uint8_t lag = 0;      // works on chunk (trip - lag): a software pipeline
-  bool last = false;         // reduce: applies the scale of avg and premul_sum, and is the only one to
-  Range extent;              // its chunks are this step's; every other range has the same size
+  bool last = false;  // reduce: applies the scale of avg and premul_sum, and is the only one to
+  Range extent;       // its chunks are this step's; every other range has the same size
   std::vector<Operand> dst;
   std::vector<Operand> src;
   std::vector<Index> peers;  // put, signal: destinations; wait, credit: the one source

@@ -34,9 +34,9 @@ enum class ReduceOp : std::uint8_t {
   kProd,
   kMin,
   kMax,
-  kAvg,         // sum divided by the number of ranks; floating and complex types only
-  kPremulSum,   // sum of scale * x; floating and complex types only
-  kBitAnd,      // integers; on bool, logical
+  kAvg,        // sum divided by the number of ranks; floating and complex types only
+  kPremulSum,  // sum of scale * x; floating and complex types only
+  kBitAnd,     // integers; on bool, logical
   kBitOr,
   kBitXor,
 };

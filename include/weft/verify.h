@@ -16,8 +16,8 @@ enum class Fault : std::uint8_t {
   kSlotReuse,    // a slot read after it was returned, or filled twice before it was sent
   kPutSource,    // the source of a put overwritten while it may still be read
   kDeadlock,     // a wait that nothing satisfies
-  kContract,     // messages left unreceived or unreturned at the end: the next plan would misread them
-  kMalformed,    // an operand or peer out of range
+  kContract,  // messages left unreceived or unreturned at the end: the next plan would misread them
+  kMalformed,  // an operand or peer out of range
 };
 std::string_view name_of(Fault fault);
 

@@ -9,39 +9,67 @@ namespace {
 
 std::optional<DType> known(at::ScalarType type) {
   switch (type) {
-    case at::kBool: return DType::kBool;
-    case at::kByte: return DType::kU8;
-    case at::kChar: return DType::kI8;
-    case at::kUInt16: return DType::kU16;
-    case at::kShort: return DType::kI16;
-    case at::kUInt32: return DType::kU32;
-    case at::kInt: return DType::kI32;
-    case at::kUInt64: return DType::kU64;
-    case at::kLong: return DType::kI64;
-    case at::kHalf: return DType::kF16;
-    case at::kBFloat16: return DType::kBF16;
-    case at::kFloat: return DType::kF32;
-    case at::kDouble: return DType::kF64;
-    case at::kComplexFloat: return DType::kC64;
-    case at::kComplexDouble: return DType::kC128;
-    case at::kFloat8_e4m3fn: return DType::kF8E4M3;
-    case at::kFloat8_e5m2: return DType::kF8E5M2;
-    default: return std::nullopt;
+    case at::kBool:
+      return DType::kBool;
+    case at::kByte:
+      return DType::kU8;
+    case at::kChar:
+      return DType::kI8;
+    case at::kUInt16:
+      return DType::kU16;
+    case at::kShort:
+      return DType::kI16;
+    case at::kUInt32:
+      return DType::kU32;
+    case at::kInt:
+      return DType::kI32;
+    case at::kUInt64:
+      return DType::kU64;
+    case at::kLong:
+      return DType::kI64;
+    case at::kHalf:
+      return DType::kF16;
+    case at::kBFloat16:
+      return DType::kBF16;
+    case at::kFloat:
+      return DType::kF32;
+    case at::kDouble:
+      return DType::kF64;
+    case at::kComplexFloat:
+      return DType::kC64;
+    case at::kComplexDouble:
+      return DType::kC128;
+    case at::kFloat8_e4m3fn:
+      return DType::kF8E4M3;
+    case at::kFloat8_e5m2:
+      return DType::kF8E5M2;
+    default:
+      return std::nullopt;
   }
 }
 
 ReduceOp operator_of(const Site& site, const c10d::ReduceOp& op) {
   switch (op.op_) {
-    case c10d::ReduceOp::SUM: return ReduceOp::kSum;
-    case c10d::ReduceOp::AVG: return ReduceOp::kAvg;
-    case c10d::ReduceOp::PRODUCT: return ReduceOp::kProd;
-    case c10d::ReduceOp::MIN: return ReduceOp::kMin;
-    case c10d::ReduceOp::MAX: return ReduceOp::kMax;
-    case c10d::ReduceOp::BAND: return ReduceOp::kBitAnd;
-    case c10d::ReduceOp::BOR: return ReduceOp::kBitOr;
-    case c10d::ReduceOp::BXOR: return ReduceOp::kBitXor;
-    case c10d::ReduceOp::PREMUL_SUM: return ReduceOp::kPremulSum;
-    case c10d::ReduceOp::UNUSED: break;
+    case c10d::ReduceOp::SUM:
+      return ReduceOp::kSum;
+    case c10d::ReduceOp::AVG:
+      return ReduceOp::kAvg;
+    case c10d::ReduceOp::PRODUCT:
+      return ReduceOp::kProd;
+    case c10d::ReduceOp::MIN:
+      return ReduceOp::kMin;
+    case c10d::ReduceOp::MAX:
+      return ReduceOp::kMax;
+    case c10d::ReduceOp::BAND:
+      return ReduceOp::kBitAnd;
+    case c10d::ReduceOp::BOR:
+      return ReduceOp::kBitOr;
+    case c10d::ReduceOp::BXOR:
+      return ReduceOp::kBitXor;
+    case c10d::ReduceOp::PREMUL_SUM:
+      return ReduceOp::kPremulSum;
+    case c10d::ReduceOp::UNUSED:
+      break;
   }
   refuse(site, "ReduceOp.UNUSED is no reduction");
 }

@@ -13,7 +13,7 @@
 namespace weft::torch_adapter {
 
 // How Weft counts elements: `units` of `dtype` are one element of the tensor. Where Weft has
-// no such type, as for quantised tensors, an element is its bytes.
+// no such type (float8_e4m3fnuz, say) an element is its bytes.
 struct Element {
   DType dtype;
   std::size_t units;

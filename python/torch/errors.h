@@ -3,7 +3,7 @@
 //   Weft                                     c10                    Python
 //   InvalidArgument                          ValueError             ValueError
 //   Unsupported                              NotImplementedError    NotImplementedError
-//   Mismatch, PeerLost, Timeout, Aborted     DistBackendError       torch.distributed.DistBackendError
+//   Mismatch, PeerLost, Timeout, Aborted     DistBackendError torch.distributed.DistBackendError
 //   any other                                Error                  RuntimeError
 #pragma once
 

@@ -1,9 +1,9 @@
 #include "job.h"
 
 #include <ATen/MemoryOverlap.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/util/ParallelGuard.h>
 
 #include <cstring>

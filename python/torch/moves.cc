@@ -133,8 +133,8 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::scatter(Tensors& outputs, Lists& inp
     const Tensors& list = rank_ == root ? one_a_rank(here, "inputs", inputs, size_) : none;
     const Element element = moved(common_type(here, {{"output", outputs}, {"input", list}}));
     Job job;
-    Call call{Collective::kScatter, nullptr, job.write(here, output),
-              element.count(output.numel()), element.dtype};
+    Call call{Collective::kScatter, nullptr, job.write(here, output), element.count(output.numel()),
+              element.dtype};
     call.root = root;
     if (rank_ == root) {
       check_own(here, list, output);

@@ -64,8 +64,8 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::send(Tensors& tensors, int destinati
     const void* data = job.read(tensor);
     auto work = c10::make_intrusive<WorkWeft>(rank_, kSend, sequence_, tensors, tensors,
                                               std::move(job), communicator);
-    work->add(communicator->isend(data, element.count(tensor.numel()), element.dtype, destination,
-                                  tag));
+    work->add(
+        communicator->isend(data, element.count(tensor.numel()), element.dtype, destination, tag));
     work->started();
     return WorkPtr(std::move(work));
   });

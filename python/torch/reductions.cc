@@ -85,8 +85,14 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::reduce_scatter(Tensors& outputs, Lis
         reduced(here, common_type(here, {{"output", outputs}, {"input", list}}), opts.reduceOp);
     check_own(here, list, output);
     Job job;
-    Call call{Collective::kReduceScatter, job.read(list), job.write(here, output),
-              static_cast<std::size_t>(output.numel()), by.dtype, by.op, 0, by.scale};
+    Call call{Collective::kReduceScatter,
+              job.read(list),
+              job.write(here, output),
+              static_cast<std::size_t>(output.numel()),
+              by.dtype,
+              by.op,
+              0,
+              by.scale};
     if (!uniform(list)) call.input_counts = job.keep_counts(counts_of(list, {by.dtype, 1}));
     job.add(call);
     return start(kReduceScatter, std::move(job), list, outputs, opts);

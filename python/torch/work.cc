@@ -89,8 +89,8 @@ std::exception_ptr WorkWeft::exception() const {
 }
 
 int WorkWeft::sourceRank() const {
-  TORCH_CHECK(opType_ == c10d::OpType::RECV || opType_ == c10d::OpType::RECVANYSOURCE,
-              "rank ", rank_, ": only a receive has a source rank");
+  TORCH_CHECK(opType_ == c10d::OpType::RECV || opType_ == c10d::OpType::RECVANYSOURCE, "rank ",
+              rank_, ": only a receive has a source rank");
   TORCH_CHECK(transferred(), "rank ", rank_,
               ": the receive has not finished, so its source is not known; wait() for it");
   return requests_.front().source();

@@ -78,8 +78,8 @@ void Planner::check_buffers(const Call& call) const {
                        " entries: give one a rank, " + std::to_string(size_));
     if (c != C::kAlltoall && counts[static_cast<std::size_t>(rank_)] != call.count)
       refuse(call, std::string(name) + " gives this rank " +
-                       std::to_string(counts[static_cast<std::size_t>(rank_)]) + " elements, count " +
-                       std::to_string(call.count));
+                       std::to_string(counts[static_cast<std::size_t>(rank_)]) +
+                       " elements, count " + std::to_string(call.count));
   };
   counts_fit(call.input_counts, in_per_rank, "input_counts");
   counts_fit(call.output_counts, out_per_rank, "output_counts");
@@ -95,8 +95,9 @@ void Planner::check_buffers(const Call& call) const {
                                         : in_per_rank ? out.data == in.data + in.own
                                                       : in.data == out.data);
   if (!in_place)
-    refuse(call, "input and output overlap but are not in place: pass the same buffer where the "
-                 "collective allows it, or separate ones");
+    refuse(call,
+           "input and output overlap but are not in place: pass the same buffer where the "
+           "collective allows it, or separate ones");
 }
 
 }  // namespace weft

@@ -42,8 +42,8 @@ struct Communicator::Impl {
     auto endpoints = open_endpoints(*fabric, 2, addresses, rank, exchange, deadline);
     engine->expect_ranks(size);
     lane = std::make_unique<Lane>(engine, std::move(endpoints[0]), rank, size, fate);
-    transfers = std::make_unique<PointToPoint>(engine, std::move(endpoints[1]), rank, size, fate,
-                                               planner);
+    transfers =
+        std::make_unique<PointToPoint>(engine, std::move(endpoints[1]), rank, size, fate, planner);
   }
 
   Request transfer(bool sends, void* data, std::size_t count, DType dtype, int peer, int tag,
@@ -83,8 +83,8 @@ std::vector<std::string> introduce(const Exchange& exchange, const std::string& 
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store, int rank,
-                                                   int size, CommunicatorOptions options) {
+std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store, int rank, int size,
+                                                   CommunicatorOptions options) {
   if (size < 1 || rank < 0 || rank >= size)
     throw InvalidArgument("rank " + std::to_string(rank) + " of " + std::to_string(size) +
                           ": ranks count from 0 to size - 1");
@@ -93,15 +93,16 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
   Settings settings = Settings::from_environment();
   Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
   auto addresses = introduce(exchange, fabric->address(), rank, settings);
-  auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric, std::move(addresses),
-                                     settings);
+  auto impl =
+      std::make_unique<Impl>(rank, size, options.timeout, fabric, std::move(addresses), settings);
   impl->open(exchange, deadline);
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
 }
 
 Communicator::~Communicator() {
-  impl_->engine->drive_until([this] { return impl_->lane->drained() && impl_->transfers->drained(); },
-                             Clock::now() + timeout());
+  impl_->engine->drive_until(
+      [this] { return impl_->lane->drained() && impl_->transfers->drained(); },
+      Clock::now() + timeout());
 }
 
 int Communicator::rank() const { return impl_->rank; }

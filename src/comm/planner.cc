@@ -113,9 +113,8 @@ void Planner::cut(const Call& call, const PlanShape& shape, Binding& binding) co
   // Where counts differ no rank knows the largest block; and an equal exchange may be given
   // with counts by one rank and without by another. So where counts may be given, the block's
   // size is ignored.
-  std::size_t block = by_pair(call.collective) || shape.output_blocks == 0
-                          ? 0
-                          : binding.parts[1].size(0, 1);
+  std::size_t block =
+      by_pair(call.collective) || shape.output_blocks == 0 ? 0 : binding.parts[1].size(0, 1);
   binding.chunk = chunk_elements(shape, block, binding.element, binding.accumulator,
                                  ArenaPool::kBytes, settings_);
 }

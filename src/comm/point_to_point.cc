@@ -35,16 +35,34 @@ Request PointToPoint::send(const void* data, std::size_t count, DType dtype, int
   // Operations of both kinds keep their buffer in one field; a send only reads it.
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
   auto state = std::make_shared<Request::State>(engine_, timeout);
-  return submit(Owned(new Operation{true, bytes, count, dtype, destination, tag, std::move(state),
-                                    Clock::now() + timeout, 0, {}, nullptr}),
+  return submit(Owned(new Operation{true,
+                                    bytes,
+                                    count,
+                                    dtype,
+                                    destination,
+                                    tag,
+                                    std::move(state),
+                                    Clock::now() + timeout,
+                                    0,
+                                    {},
+                                    nullptr}),
                 wake);
 }
 
 Request PointToPoint::receive(void* data, std::size_t count, DType dtype, int source, int tag,
                               std::chrono::milliseconds timeout, bool wake) {
   auto state = std::make_shared<Request::State>(engine_, timeout);
-  return submit(Owned(new Operation{false, static_cast<std::byte*>(data), count, dtype, source, tag,
-                                    std::move(state), Clock::now() + timeout, 0, {}, nullptr}),
+  return submit(Owned(new Operation{false,
+                                    static_cast<std::byte*>(data),
+                                    count,
+                                    dtype,
+                                    source,
+                                    tag,
+                                    std::move(state),
+                                    Clock::now() + timeout,
+                                    0,
+                                    {},
+                                    nullptr}),
                 wake);
 }
 
@@ -162,8 +180,7 @@ void PointToPoint::look_at_unmatched() {
 bool PointToPoint::drained() {
   if (fate_->ended()) return true;
   std::lock_guard lock(stepping_);
-  return !pending() &&
-         (state_.slots.idle(*endpoint_) || any_lost(*endpoint_, me_, members_));
+  return !pending() && state_.slots.idle(*endpoint_);
 }
 
 }  // namespace weft

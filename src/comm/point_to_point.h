@@ -58,10 +58,10 @@ class PointToPoint : public Driven {
 
   // What is under way with one peer.
   struct Peer {
-    std::deque<Owned> to_announce;           // sends whose envelope has not gone
+    std::deque<Owned> to_announce;             // sends whose envelope has not gone
     std::map<std::uint32_t, Owned> announced;  // sends that wait for their go, by number
-    std::deque<Owned> outgoing, incoming;    // transfers, the first one running
-    std::deque<std::uint32_t> goes;          // go messages not sent yet
+    std::deque<Owned> outgoing, incoming;      // transfers, the first one running
+    std::deque<std::uint32_t> goes;            // go messages not sent yet
     std::uint32_t next_number = 0;
   };
 

@@ -96,7 +96,7 @@ class Engine {
   ArenaPool arenas_;
   std::atomic<bool> crowded_{false};
 
-  std::mutex driving_;  // held while stepping
+  std::mutex driving_;           // held while stepping
   std::vector<Driven*> driven_;  // under driving_
 
   std::mutex mutex_;  // the rest

@@ -41,13 +41,6 @@ std::string reason(const std::exception_ptr& error) {
   }
 }
 
-bool any_lost(Endpoint& endpoint, int me, int members) {
-  if (!endpoint.troubled()) return false;
-  for (int peer = 0; peer < members; ++peer)
-    if (peer != me && !endpoint.lost(peer).empty()) return true;
-  return false;
-}
-
 namespace {
 
 std::string rank(int peer) { return "rank " + std::to_string(peer); }
@@ -72,6 +65,7 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
   std::string why = endpoint.why_aborted();
   // First the abort: whoever failed leaves afterwards, and its cause is the one to tell.
   if (!why.empty() && !run.advance()) throw Aborted(why);
+  run.compare_arrivals();
   for (int peer = 0; peer < members; ++peer) {
     if (peer == me) continue;
     std::string lost = endpoint.lost(peer);

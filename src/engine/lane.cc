@@ -121,7 +121,7 @@ bool Lane::drained() {
   if (fate_->ended()) return true;
   if (!try_own_idle()) return false;
   Disown disown_at_end{this};
-  return state_.slots.idle(*endpoint_) || any_lost(*endpoint_, me_, members_);
+  return state_.slots.idle(*endpoint_);
 }
 
 }  // namespace weft

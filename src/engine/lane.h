@@ -36,9 +36,6 @@ class Fate {
 void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t sequence,
              Clock::time_point deadline);
 
-// True if some member is gone, so that not all credits will come.
-bool any_lost(Endpoint& endpoint, int me, int members);
-
 // The text of an error, for the members that did not see it themselves.
 std::string reason(const std::exception_ptr& error);
 

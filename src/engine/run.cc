@@ -30,7 +30,8 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
   for (std::size_t c = 0; c < shape.channels.size(); ++c) {
     filled_[c].full = false;
     slot_base_[c] = base;
-    base += binding.slot_bytes(shape.channels[c]) * static_cast<std::size_t>(shape.channels[c].slots);
+    base +=
+        binding.slot_bytes(shape.channels[c]) * static_cast<std::size_t>(shape.channels[c].slots);
   }
   if (!binding.plan->program.empty()) enter_round();
 }

@@ -41,6 +41,10 @@ class Run {
   // InvalidArgument (a peer's buffer is not symmetric).
   bool advance();
 
+  // Throws Mismatch if a peer has sent, as part of the same collective, what this rank's call
+  // does not fit: two roots that both send would otherwise wait for each other's credits.
+  void compare_arrivals();
+
   // What a blocked run waits for: the endpoint's member, and a sentence.
   int waits_for() const { return blocked_on_; }
   std::string where() const;
@@ -77,6 +81,7 @@ class Run {
             std::size_t slot_end);
   Header header(std::size_t elements) const;
   void compare(int peer, const Header& header, const Step& step) const;
+  [[noreturn]] void mismatch(int member, const Signature& ours, const Signature& theirs) const;
 
   int peer_of(const Index& index) const { return binding_->member(index.at(round_)); }
   int channel_of(int channel) const { return binding_->first_channel + channel; }

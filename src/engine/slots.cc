@@ -42,7 +42,10 @@ void Slots::note(std::size_t begin, std::size_t end, int peer, int channel, std:
 }
 
 bool Slots::idle(Endpoint& endpoint) {
-  std::erase_if(readers_, [&](const Reader& reader) { return credited(endpoint, reader); });
+  std::erase_if(readers_, [&](const Reader& reader) {
+    return credited(endpoint, reader) ||
+           (endpoint.troubled() && !endpoint.lost(reader.peer).empty());
+  });
   return readers_.empty();
 }
 

@@ -54,7 +54,7 @@ class Slots {
   int reader_of(Endpoint& endpoint, std::size_t begin, std::size_t end);
   // Message `number` to `peer` on `channel` lies in [begin, end).
   void note(std::size_t begin, std::size_t end, int peer, int channel, std::uint64_t number);
-  // True if no message is outstanding.
+  // True if no message is outstanding, but to peers that are gone and read no more.
   bool idle(Endpoint& endpoint);
 
  private:

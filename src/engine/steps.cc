@@ -9,13 +9,21 @@ namespace weft {
 bool Run::go(const Step& step, std::size_t chunk) {
   blocked_on_ = -1;
   switch (step.verb) {
-    case Verb::kCopy: return copy(step, chunk);
-    case Verb::kReduce: return reduce(step, chunk);
-    case Verb::kPut: return step.dst.empty() ? put(step, chunk) : put_direct(step, chunk);
-    case Verb::kSignal: return signal(step);
-    case Verb::kWait: return wait(step);
-    case Verb::kCredit: credit(step); return true;
-    case Verb::kFlush: return flushed();
+    case Verb::kCopy:
+      return copy(step, chunk);
+    case Verb::kReduce:
+      return reduce(step, chunk);
+    case Verb::kPut:
+      return step.dst.empty() ? put(step, chunk) : put_direct(step, chunk);
+    case Verb::kSignal:
+      return signal(step);
+    case Verb::kWait:
+      return wait(step);
+    case Verb::kCredit:
+      credit(step);
+      return true;
+    case Verb::kFlush:
+      return flushed();
   }
   throw InternalError("unknown verb");
 }
@@ -51,7 +59,8 @@ bool Run::reduce(const Step& step, std::size_t chunk) {
     else
       sources_.push_back({user(from, part), false});
   }
-  if (part.count) binding_->reduce(sources_, targets_, part.count, step.last ? binding_->scale : 1.0);
+  if (part.count)
+    binding_->reduce(sources_, targets_, part.count, step.last ? binding_->scale : 1.0);
   return true;
 }
 
@@ -181,11 +190,28 @@ bool Run::flushed() {
 
 void Run::compare(int peer, const Header& theirs, const Step& step) const {
   Signature ours = header(extent(step)).signature;
-  if (ours == theirs.signature) return;
-  int me = binding_->member(rank_), them = binding_->member(peer);
-  std::string text = "rank " + std::to_string(me) + " called " + describe(ours) + ", rank " +
-                     std::to_string(them) + " called " + describe(theirs.signature);
-  if (ours.plan != theirs.signature.plan && ours.collective == theirs.signature.collective)
+  if (ours != theirs.signature) mismatch(binding_->member(peer), ours, theirs.signature);
+}
+
+void Run::compare_arrivals() {
+  if (binding_->pair[0] >= 0) return;  // the two sides of a transfer have been matched
+  for (int peer = 0; peer < binding_->plan->shape.ranks; ++peer) {
+    for (int channel = 0; peer != rank_ && channel < kMaxChannels; ++channel) {
+      Arrival next = lane_->endpoint.arrival(peer, channel, lane_->stream(peer, channel).waited);
+      if (!next.header) continue;
+      Signature ours = binding_->signature, theirs = next.header->signature;
+      if (binding_->count_by_pair) ours.count = theirs.count;
+      // A peer may be a whole collective ahead; what it sends then is no concern of this one.
+      if (ours.sequence == theirs.sequence && ours != theirs) mismatch(peer, ours, theirs);
+    }
+  }
+}
+
+void Run::mismatch(int member, const Signature& ours, const Signature& theirs) const {
+  std::string text = "rank " + std::to_string(binding_->member(rank_)) + " called " +
+                     describe(ours) + ", rank " + std::to_string(member) + " called " +
+                     describe(theirs);
+  if (ours.plan != theirs.plan && ours.collective == theirs.collective && ours.root == theirs.root)
     text += " with another algorithm or other parameters of it";
   throw Mismatch(text + ": all ranks must make the same calls in the same order");
 }

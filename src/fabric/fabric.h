@@ -31,7 +31,8 @@ struct Location {
 // What every message says of the call that it belongs to. The receiver compares it
 // before it uses any payload.
 struct Signature {
-  std::uint64_t count = 0;     // elements, as the caller gave them; of the pair's block where counts differ by rank
+  std::uint64_t count =
+      0;  // elements, as the caller gave them; of the pair's block where counts differ by rank
   std::uint32_t plan = 0;      // digest of the plan's shape
   std::uint32_t sequence = 0;  // number of the collective on its lane
   std::uint8_t collective = 0;
@@ -39,7 +40,7 @@ struct Signature {
   std::uint8_t op = 0;
   std::uint8_t reserved = 0;
   std::uint16_t root = 0;
-  std::uint16_t scale = 0;     // 16 bits of a hash of the premultiplied sum's factor
+  std::uint16_t scale = 0;  // 16 bits of a hash of the premultiplied sum's factor
   bool operator==(const Signature&) const = default;
 };
 static_assert(sizeof(Signature) == 24);
@@ -58,7 +59,7 @@ struct Header {
 
 // A message that has arrived. Valid until it is credited.
 struct Arrival {
-  const Header* header = nullptr;     // null: not here yet
+  const Header* header = nullptr;      // null: not here yet
   const std::byte* inlined = nullptr;  // payload of up to kInlineBytes
 };
 

@@ -35,15 +35,24 @@ std::string_view default_for(const Call& call, int ranks) {
     case Collective::kAllreduce:
       if (ranks == 1 || (few && bytes <= kOneShotBytes)) return "allreduce/one_shot";
       return few ? "allreduce/two_shot" : "allreduce/ring";
-    case Collective::kBroadcast: return few ? "broadcast/one_shot" : "broadcast/knomial";
-    case Collective::kReduce: return few ? "reduce/direct" : "reduce/binomial";
-    case Collective::kAllgather: return few ? "allgather/direct" : "allgather/ring";
-    case Collective::kReduceScatter: return few ? "reduce_scatter/direct" : "reduce_scatter/ring";
-    case Collective::kAlltoall: return few ? "alltoall/direct" : "alltoall/pairwise";
-    case Collective::kGather: return "gather/direct";
-    case Collective::kScatter: return "scatter/direct";
-    case Collective::kBarrier: return "barrier/dissemination";
-    case Collective::kSendRecv: return "sendrecv/stream";
+    case Collective::kBroadcast:
+      return few ? "broadcast/one_shot" : "broadcast/knomial";
+    case Collective::kReduce:
+      return few ? "reduce/direct" : "reduce/binomial";
+    case Collective::kAllgather:
+      return few ? "allgather/direct" : "allgather/ring";
+    case Collective::kReduceScatter:
+      return few ? "reduce_scatter/direct" : "reduce_scatter/ring";
+    case Collective::kAlltoall:
+      return few ? "alltoall/direct" : "alltoall/pairwise";
+    case Collective::kGather:
+      return "gather/direct";
+    case Collective::kScatter:
+      return "scatter/direct";
+    case Collective::kBarrier:
+      return "barrier/dissemination";
+    case Collective::kSendRecv:
+      return "sendrecv/stream";
   }
   throw InternalError("unknown collective");
 }
@@ -97,8 +106,9 @@ Choice choose(const Call& call, int ranks, const Settings& settings) {
   std::string name(call.algorithm);
   if (name.empty()) name = override_for(call.collective, settings.algorithm);
   Choice choice;
-  bool rooted = call.collective == Collective::kBroadcast || call.collective == Collective::kReduce ||
-                call.collective == Collective::kGather || call.collective == Collective::kScatter;
+  bool rooted = call.collective == Collective::kBroadcast ||
+                call.collective == Collective::kReduce || call.collective == Collective::kGather ||
+                call.collective == Collective::kScatter;
   if (rooted) choice.params["root"] = call.root;
   if (name.empty()) {
     choice.algorithm = default_for(call, ranks);

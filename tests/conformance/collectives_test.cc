@@ -15,11 +15,11 @@ namespace {
 using C = Collective;
 
 constexpr DType kAllTypes[] = {
-    DType::kBool, DType::kU8,   DType::kI8,  DType::kU16, DType::kI16,  DType::kU32,
-    DType::kI32,  DType::kU64,  DType::kI64, DType::kF16, DType::kBF16, DType::kF32,
-    DType::kF64,  DType::kC64,  DType::kC128, DType::kF8E4M3, DType::kF8E5M2};
-constexpr ReduceOp kAllOps[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMin,
-                                ReduceOp::kMax, ReduceOp::kAvg,  ReduceOp::kPremulSum,
+    DType::kBool, DType::kU8,  DType::kI8,   DType::kU16,    DType::kI16,   DType::kU32,
+    DType::kI32,  DType::kU64, DType::kI64,  DType::kF16,    DType::kBF16,  DType::kF32,
+    DType::kF64,  DType::kC64, DType::kC128, DType::kF8E4M3, DType::kF8E5M2};
+constexpr ReduceOp kAllOps[] = {ReduceOp::kSum,    ReduceOp::kProd,  ReduceOp::kMin,
+                                ReduceOp::kMax,    ReduceOp::kAvg,   ReduceOp::kPremulSum,
                                 ReduceOp::kBitAnd, ReduceOp::kBitOr, ReduceOp::kBitXor};
 // Empty, one, less than a rank each, odd, over the inline payload, several chunks with a tail.
 constexpr std::size_t kCounts[] = {0, 1, 3, 17, 1000, 30011};
@@ -48,13 +48,28 @@ double reduced(DType dtype, ReduceOp op, int ranks, std::size_t i) {
       case ReduceOp::kSum:
         result = dtype == DType::kBool ? (result != 0 || x != 0) : result + x;
         break;
-      case ReduceOp::kAvg: case ReduceOp::kPremulSum: result += x; break;
-      case ReduceOp::kProd: result *= x; break;
-      case ReduceOp::kMin: result = std::min(result, x); break;
-      case ReduceOp::kMax: result = std::max(result, x); break;
-      case ReduceOp::kBitAnd: result = a & b; break;
-      case ReduceOp::kBitOr: result = a | b; break;
-      case ReduceOp::kBitXor: result = a ^ b; break;
+      case ReduceOp::kAvg:
+      case ReduceOp::kPremulSum:
+        result += x;
+        break;
+      case ReduceOp::kProd:
+        result *= x;
+        break;
+      case ReduceOp::kMin:
+        result = std::min(result, x);
+        break;
+      case ReduceOp::kMax:
+        result = std::max(result, x);
+        break;
+      case ReduceOp::kBitAnd:
+        result = a & b;
+        break;
+      case ReduceOp::kBitOr:
+        result = a | b;
+        break;
+      case ReduceOp::kBitXor:
+        result = a ^ b;
+        break;
     }
   }
   if (op == ReduceOp::kAvg) result /= ranks;
@@ -65,10 +80,15 @@ double reduced(DType dtype, ReduceOp op, int ranks, std::size_t i) {
 double tolerance(DType dtype, ReduceOp op) {
   if (op != ReduceOp::kAvg) return 0;  // everything else is exact on these values
   switch (dtype) {
-    case DType::kBF16: return 1.0 / 128;
-    case DType::kF16: return 1.0 / 1024;
-    case DType::kF32: case DType::kC64: return 1e-6;
-    default: return 1e-14;
+    case DType::kBF16:
+      return 1.0 / 128;
+    case DType::kF16:
+      return 1.0 / 1024;
+    case DType::kF32:
+    case DType::kC64:
+      return 1e-6;
+    default:
+      return 1e-14;
   }
 }
 
@@ -96,13 +116,15 @@ class Member {
         ranks_(comm.size()),
         me_(comm.rank()),
         in_count_(c.count * (input_per_rank(c.collective) ? static_cast<std::size_t>(ranks_) : 1)),
-        out_count_(c.count * (output_per_rank(c.collective) ? static_cast<std::size_t>(ranks_) : 1)),
+        out_count_(c.count *
+                   (output_per_rank(c.collective) ? static_cast<std::size_t>(ranks_) : 1)),
         input_(c.dtype, in_count_),
         output_(c.dtype, out_count_) {}
 
   void run_and_check() {
     fill();
-    Call call{c_.collective, input_.data(), output_.data(), c_.count, c_.dtype, c_.op, c_.root, 0.5};
+    Call call{c_.collective, input_.data(), output_.data(), c_.count,
+              c_.dtype,      c_.op,         c_.root,        0.5};
     call.algorithm = c_.algorithm;
     if (c_.in_place) place(call);
     comm_.run(call);
@@ -137,19 +159,28 @@ class Member {
     std::size_t within = c_.count ? i % c_.count : 0;
     std::size_t own = static_cast<std::size_t>(me_) * c_.count;
     switch (c_.collective) {
-      case C::kAllreduce: case C::kReduce: return reduced(c_.dtype, c_.op, ranks_, i);
-      case C::kReduceScatter: return reduced(c_.dtype, c_.op, ranks_, own + i);
-      case C::kBroadcast: return contribution(c_.dtype, c_.op, c_.root, i);
-      case C::kScatter: return contribution(c_.dtype, c_.op, c_.root, own + i);
-      case C::kAllgather: case C::kGather: return contribution(c_.dtype, c_.op, block, within);
-      case C::kAlltoall: return contribution(c_.dtype, c_.op, block, own + within);
-      default: return 0;
+      case C::kAllreduce:
+      case C::kReduce:
+        return reduced(c_.dtype, c_.op, ranks_, i);
+      case C::kReduceScatter:
+        return reduced(c_.dtype, c_.op, ranks_, own + i);
+      case C::kBroadcast:
+        return contribution(c_.dtype, c_.op, c_.root, i);
+      case C::kScatter:
+        return contribution(c_.dtype, c_.op, c_.root, own + i);
+      case C::kAllgather:
+      case C::kGather:
+        return contribution(c_.dtype, c_.op, block, within);
+      case C::kAlltoall:
+        return contribution(c_.dtype, c_.op, block, own + within);
+      default:
+        return 0;
     }
   }
 
   void check() {
-    bool has_output = (c_.collective != C::kReduce && c_.collective != C::kGather) ||
-                      c_.root == me_;
+    bool has_output =
+        (c_.collective != C::kReduce && c_.collective != C::kGather) || c_.root == me_;
     EXPECT_TRUE(input_.guards_intact() && output_.guards_intact()) << c_.name();
     if (!has_output) return;
     for (std::size_t i = 0; i < out_count_; ++i) {

@@ -36,7 +36,8 @@ TEST(Async, FinishesWithNobodyWaiting) {
   run_ranks(3, [](Communicator& comm) {
     std::vector<float> x(300000, 1.0f);
     std::atomic<bool> finished{false};
-    Request request = comm.submit({Collective::kAllreduce, x.data(), x.data(), x.size(), DType::kF32});
+    Request request =
+        comm.submit({Collective::kAllreduce, x.data(), x.data(), x.size(), DType::kF32});
     request.on_finish([&] { finished.store(true, std::memory_order_release); });
     while (!finished.load(std::memory_order_acquire)) std::this_thread::yield();
     EXPECT_EQ(x.front(), 3.0f);
@@ -139,8 +140,7 @@ TEST(Symmetric, DirectAllreduceWantsItEverywhere) {
       Call call{Collective::kAllreduce, x, x, count, DType::kF32};
       call.algorithm = "direct";
       comm.run(call);
-      for (std::size_t i = 0; i < count; ++i)
-        ASSERT_EQ(x[i], 3 * static_cast<float>(i % 100 + 1));
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(x[i], 3 * static_cast<float>(i % 100 + 1));
     }
   });
   auto errors = try_ranks(2, [](Communicator& comm) {
@@ -202,6 +202,30 @@ TEST(Mismatch, RootsAndTheRestHearsAnAbort) {
   });
   for (const auto& error : errors)
     EXPECT_TRUE(is<Mismatch>(error) || is<Aborted>(error)) << text_of(error);
+}
+
+TEST(Mismatch, TwoRootsThatBothSend) {
+  auto errors = try_ranks(2, [](Communicator& comm) {
+    std::vector<int> x(1000000);
+    comm.broadcast(x.data(), x.size(), DType::kI32, comm.rank());
+  });
+  for (const auto& error : errors) {
+    EXPECT_TRUE(is<Mismatch>(error) || is<Aborted>(error)) << text_of(error);
+    for (const char* said : {"root 0", "root 1"})
+      EXPECT_NE(text_of(error).find(said), std::string::npos) << text_of(error);
+  }
+}
+
+// A reader that has left must not take the slots from those who still read.
+TEST(Leaving, WaitsForSlowReaders) {
+  for (int round = 0; round < 20; ++round) {
+    run_ranks(4, [](Communicator& comm) {
+      std::vector<int> x(200000, comm.rank() == 0 ? 7 : 0);
+      comm.barrier();
+      comm.broadcast(x.data(), x.size(), DType::kI32, 0);
+      EXPECT_EQ(x.back(), 7);
+    });
+  }
 }
 
 TEST(Failure, CommunicatorIsDeadAfterwardsAndSaysWhy) {

@@ -38,9 +38,11 @@ class Operation {
 
   void start() {
     if (kind_ == 9) return start_transfer();
-    constexpr C kKinds[] = {C::kAllreduce, C::kBroadcast, C::kReduce, C::kReduceScatter, C::kAlltoall,
-                            C::kAlltoall, C::kAllgather, C::kBarrier, C::kAllreduce};
-    Call call{kKinds[kind_], input_.data(), output_.data(), count_, DType::kI32, ReduceOp::kSum, root_};
+    constexpr C kKinds[] = {C::kAllreduce,     C::kBroadcast, C::kReduce,
+                            C::kReduceScatter, C::kAlltoall,  C::kAlltoall,
+                            C::kAllgather,     C::kBarrier,   C::kAllreduce};
+    Call call{kKinds[kind_], input_.data(),  output_.data(), count_,
+              DType::kI32,   ReduceOp::kSum, root_};
     if (async_)
       request_ = comm_.submit(call);
     else
@@ -52,9 +54,9 @@ class Operation {
     for (std::size_t i = 0; i < output_.size(); ++i) {
       if (!has_output()) return;
       if (output_[i] == expected(i)) continue;
-      ADD_FAILURE() << "operation " << number_ << " kind " << kind_ << " count " << count_ << " root "
-                    << root_ << (async_ ? " async" : "") << ": rank " << me_ << " element " << i
-                    << " is " << output_[i] << ", not " << expected(i);
+      ADD_FAILURE() << "operation " << number_ << " kind " << kind_ << " count " << count_
+                    << " root " << root_ << (async_ ? " async" : "") << ": rank " << me_
+                    << " element " << i << " is " << output_[i] << ", not " << expected(i);
       return;
     }
   }
@@ -76,12 +78,19 @@ class Operation {
   int expected(std::size_t i) const {
     auto own = static_cast<std::size_t>(me_) * count_;
     switch (kind_) {
-      case 1: return value(root_, i);
-      case 3: return sum(own + i);
-      case 4: case 5: return value(static_cast<int>(i / count_), own + i % count_);
-      case 6: return value(static_cast<int>(i / count_), i % count_);
-      case 9: return value(root_, i);
-      default: return sum(i);
+      case 1:
+        return value(root_, i);
+      case 3:
+        return sum(own + i);
+      case 4:
+      case 5:
+        return value(static_cast<int>(i / count_), own + i % count_);
+      case 6:
+        return value(static_cast<int>(i / count_), i % count_);
+      case 9:
+        return value(root_, i);
+      default:
+        return sum(i);
     }
   }
   void start_transfer() {
@@ -110,7 +119,7 @@ class Sequence : public ::testing::TestWithParam<int> {};
 TEST_P(Sequence, TenThousandOperations) {
   constexpr int kOperations = 10000;
   run_ranks(GetParam(), [&](Communicator& comm) {
-    std::mt19937 shared(1234);                                       // alike on all ranks
+    std::mt19937 shared(1234);                                  // alike on all ranks
     std::mt19937 own(static_cast<unsigned>(99 + comm.rank()));  // when results are looked at
     std::deque<Operation> open;
     for (int number = 0; number < kOperations; ++number) {

@@ -114,9 +114,9 @@ def test_torchrun():
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     done = subprocess.run([*command, EXAMPLE], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == [
-        f"rank {rank} of 2: mean 0.5, weights 1.0" for rank in (0, 1)
-    ]
+    # Lines of two ranks may run into each other.
+    for rank in (0, 1):
+        assert f"rank {rank} of 2: mean 0.5, weights 1.0" in done.stdout
 
 
 def test_example_by_rendezvous_file():

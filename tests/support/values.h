@@ -24,46 +24,92 @@ class Array {
   void set(std::size_t i, double value) {
     void* to = at(i);
     switch (dtype_) {
-      case DType::kBool: put<unsigned char>(to, value != 0); break;
-      case DType::kU8: case DType::kF8E4M3: case DType::kF8E5M2: put<std::uint8_t>(to, value); break;
-      case DType::kI8: put<std::int8_t>(to, value); break;
-      case DType::kU16: put<std::uint16_t>(to, value); break;
-      case DType::kI16: put<std::int16_t>(to, value); break;
-      case DType::kU32: put<std::uint32_t>(to, value); break;
-      case DType::kI32: put<std::int32_t>(to, value); break;
-      case DType::kU64: put<std::uint64_t>(to, value); break;
-      case DType::kI64: put<std::int64_t>(to, value); break;
-      case DType::kF16: case DType::kBF16: {
+      case DType::kBool:
+        put<unsigned char>(to, value != 0);
+        break;
+      case DType::kU8:
+      case DType::kF8E4M3:
+      case DType::kF8E5M2:
+        put<std::uint8_t>(to, value);
+        break;
+      case DType::kI8:
+        put<std::int8_t>(to, value);
+        break;
+      case DType::kU16:
+        put<std::uint16_t>(to, value);
+        break;
+      case DType::kI16:
+        put<std::int16_t>(to, value);
+        break;
+      case DType::kU32:
+        put<std::uint32_t>(to, value);
+        break;
+      case DType::kI32:
+        put<std::int32_t>(to, value);
+        break;
+      case DType::kU64:
+        put<std::uint64_t>(to, value);
+        break;
+      case DType::kI64:
+        put<std::int64_t>(to, value);
+        break;
+      case DType::kF16:
+      case DType::kBF16: {
         float wide = static_cast<float>(value);
         convert(&wide, true, to, false);
         break;
       }
-      case DType::kF32: put<float>(to, value); break;
-      case DType::kF64: put<double>(to, value); break;
-      case DType::kC64: put<float>(to, value); put<float>(at4(to, 4), -value); break;
-      case DType::kC128: put<double>(to, value); put<double>(at4(to, 8), -value); break;
+      case DType::kF32:
+        put<float>(to, value);
+        break;
+      case DType::kF64:
+        put<double>(to, value);
+        break;
+      case DType::kC64:
+        put<float>(to, value);
+        put<float>(at4(to, 4), -value);
+        break;
+      case DType::kC128:
+        put<double>(to, value);
+        put<double>(at4(to, 8), -value);
+        break;
     }
   }
 
   double get(std::size_t i) {
     void* from = at(i);
     switch (dtype_) {
-      case DType::kBool: case DType::kU8: case DType::kF8E4M3: case DType::kF8E5M2:
+      case DType::kBool:
+      case DType::kU8:
+      case DType::kF8E4M3:
+      case DType::kF8E5M2:
         return take<std::uint8_t>(from);
-      case DType::kI8: return take<std::int8_t>(from);
-      case DType::kU16: return take<std::uint16_t>(from);
-      case DType::kI16: return take<std::int16_t>(from);
-      case DType::kU32: return take<std::uint32_t>(from);
-      case DType::kI32: return take<std::int32_t>(from);
-      case DType::kU64: return static_cast<double>(take<std::uint64_t>(from));
-      case DType::kI64: return static_cast<double>(take<std::int64_t>(from));
-      case DType::kF16: case DType::kBF16: {
+      case DType::kI8:
+        return take<std::int8_t>(from);
+      case DType::kU16:
+        return take<std::uint16_t>(from);
+      case DType::kI16:
+        return take<std::int16_t>(from);
+      case DType::kU32:
+        return take<std::uint32_t>(from);
+      case DType::kI32:
+        return take<std::int32_t>(from);
+      case DType::kU64:
+        return static_cast<double>(take<std::uint64_t>(from));
+      case DType::kI64:
+        return static_cast<double>(take<std::int64_t>(from));
+      case DType::kF16:
+      case DType::kBF16: {
         float wide = 0;
         convert(from, false, &wide, true);
         return wide;
       }
-      case DType::kF32: case DType::kC64: return take<float>(from);
-      case DType::kF64: case DType::kC128: return take<double>(from);
+      case DType::kF32:
+      case DType::kC64:
+        return take<float>(from);
+      case DType::kF64:
+      case DType::kC128:
+        return take<double>(from);
     }
     return 0;
   }

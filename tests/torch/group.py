@@ -19,9 +19,7 @@ def world(job, timeout: float = 60.0, backend: str = "weft") -> Iterator[dist.Pr
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = job.directory
     store = dist.FileStore(os.path.join(job.directory, "torch"), job.size)
     limit = datetime.timedelta(seconds=timeout)
-    dist.init_process_group(
-        backend, store=store, rank=job.rank, world_size=job.size, timeout=limit
-    )
+    dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.size, timeout=limit)
     try:
         yield dist.group.WORLD
     finally:

@@ -28,14 +28,15 @@ def reported(function) -> str:
 # What one rank can see to be wrong: the call, the kind of error, and words of the message.
 def wrong_arguments(size: int) -> list:
     ones, ints = torch.ones(4), torch.ones(4, dtype=torch.int32)
+    spread = torch.ones(1, 3).expand(2, 3)
     group = dist.group.WORLD
     return [
         (lambda: dist.all_reduce(ints, dist.ReduceOp.AVG), "NotImplementedError", ["avg", "int32"]),
         (lambda: dist.all_reduce(ones, dist.ReduceOp.BAND), "NotImplementedError", ["float32"]),
         (lambda: dist.all_reduce(torch.ones(2).to(torch.float8_e5m2)), "NotImplementedError", []),
         (lambda: dist.all_reduce(ones.to_sparse()), "Error", []),
-        (lambda: dist.all_reduce(torch.ones(1, 3).expand(2, 3)), "ValueError", ["clone()"]),
-        (lambda: dist.broadcast(torch.ones(1, 3).expand(2, 3), 1 - dist.get_rank()), "ValueError", ["clone()"]),
+        (lambda: dist.all_reduce(spread), "ValueError", ["clone()"]),
+        (lambda: dist.broadcast(spread, 1 - dist.get_rank()), "ValueError", ["clone()"]),
         (lambda: group.allreduce([ones, ones]), "ValueError", ["2 tensors"]),
         (lambda: group.allreduce([]), "Error", []),
         (

@@ -8,12 +8,13 @@ torch = pytest.importorskip("torch")
 
 import torch.distributed as dist  # noqa: E402
 from group import values, world  # noqa: E402
+
 from launch import Team  # noqa: E402
 
 
 def objects(job):
     with world(job):
-        mine = {"rank": job.rank, "text": "x" * 10 ** job.rank}
+        mine = {"rank": job.rank, "text": "x" * 10**job.rank}
         every: list = [None] * job.size
         dist.all_gather_object(every, mine)
         first = [mine if job.rank == 0 else None, None]
@@ -42,8 +43,8 @@ def test_objects(team):
 
 def subgroups(job):
     with world(job):
-        groups = {name: dist.new_group(ranks) for name, ranks in
-                  {"even": [0, 2], "odd": [1, 3], "most": [1, 2, 3], "alone": [2]}.items()}  # fmt: skip
+        members = {"even": [0, 2], "odd": [1, 3], "most": [1, 2, 3], "alone": [2]}
+        groups = {name: dist.new_group(ranks) for name, ranks in members.items()}
         results = {}
         for name, group in groups.items():
             if dist.get_rank(group) >= 0:
