@@ -23,7 +23,7 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parent
 REPORT = HERE.parents[1] / "build" / "demo.json"
 SEEDS = (0, 1, 2)
-RUNS = {"weft": "two processes, Weft", "gloo": "two processes, Gloo", "none": "one process"}
+RUNS = {"weft": "2 processes, Weft", "gloo": "2 processes, Gloo", "none": "1 process"}
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
 
     console = Console()
     results: dict[str, list[dict]] = {backend: [] for backend in RUNS}
-    columns = (TextColumn("{task.description:32}"), BarColumn(), TextColumn("{task.fields[said]}"))
+    columns = (TextColumn("{task.description:25}"), BarColumn(), TextColumn("{task.fields[said]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         for seed in SEEDS:
             for backend, title in RUNS.items():
@@ -115,13 +115,13 @@ def summary(results: dict[str, list[dict]]) -> dict:
 
 def table(results: dict[str, list[dict]], figures: dict) -> Table:
     """What the demo ends with."""
-    shown = Table(title="LeNet on handwritten digits, means of three seeds")
+    shown = Table(title="LeNet on held-out handwritten digits, means of three seeds")
     shown.add_column("")
-    for heading in ("held-out accuracy", "same bits on both ranks", "training", "communication"):
+    for heading in ("accuracy", "parameters", "training", "communication"):
         shown.add_column(heading, justify="right")
     for backend, title in RUNS.items():
         runs = results[backend]
-        same = "yes" if all(run["parameters_identical"] for run in runs) else "NO"
+        same = "identical" if all(run["parameters_identical"] for run in runs) else "DIFFERENT"
         shown.add_row(
             title,
             f"{mean(run['accuracy'] for run in runs):.2%}",
@@ -130,8 +130,8 @@ def table(results: dict[str, list[dict]], figures: dict) -> Table:
             "-" if backend == "none" else f"{figures[f'communication_share_{backend}']:.1%}",
         )
     shown.caption = (
-        f"Weft against Gloo: {figures['seconds_gloo'] / figures['seconds_weft']:.2f}x faster; "
-        f"against one process: {100 * accuracy_gap(figures):.2f} points apart"
+        f"through Weft {figures['seconds_gloo'] / figures['seconds_weft']:.2f}x as fast as through "
+        f"Gloo, and {100 * accuracy_gap(figures):.2f} points from one process"
     )
     return shown
 

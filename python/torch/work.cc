@@ -1,6 +1,9 @@
 #include "work.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/stack.h>
 #include <ATen/record_function.h>
+#include <c10/util/ParallelGuard.h>
 
 #include <optional>
 #include <utility>
@@ -40,6 +43,16 @@ c10d::WorkResult kind_of(const std::exception_ptr& failure) {
   } catch (...) {
     return c10d::WorkResult::COMM_ERROR;
   }
+}
+
+// An allgather's future has one tensor with a first dimension for the ranks, as NCCL's: the
+// stock quantization hooks index it so. Where ranks differ in size it has them one by one.
+std::vector<at::Tensor> stacked(const std::vector<at::Tensor>& outputs) {
+  for (const at::Tensor& output : outputs)
+    if (output.sizes() != outputs[0].sizes()) return outputs;
+  at::AutoDispatchBelowADInplaceOrView plain_copies;
+  c10::ParallelGuard serial(true);
+  return {at::stack(outputs)};
 }
 
 }  // namespace
@@ -187,7 +200,7 @@ void WorkWeft::fulfil(Future& future) const {
   if (auto failure = exception())
     future.setError(failure);
   else
-    future.markCompleted(outputs_);
+    future.markCompleted(opType_ == c10d::OpType::ALLGATHER ? stacked(outputs_) : outputs_);
 }
 
 void WorkWeft::fulfil_result(Future& future) const {

@@ -47,7 +47,8 @@ bool Patience::relax() {
   return true;
 }
 
-Engine::Engine(std::shared_ptr<Fabric> fabric) : fabric_(std::move(fabric)), arenas_(fabric_) {}
+Engine::Engine(std::shared_ptr<Fabric> fabric)
+    : fabric_(std::move(fabric)), arenas_(fabric_), cores_(usable_cores()) {}
 
 Engine::~Engine() {
   {
@@ -78,7 +79,10 @@ void Engine::dispose(Engine* engine) {
 }
 
 void Engine::expect_ranks(int ranks) {
-  if (ranks > usable_cores()) crowded_.store(true, std::memory_order_relaxed);
+  int before = ranks_.load(std::memory_order_relaxed);
+  while (before < ranks &&
+         !ranks_.compare_exchange_weak(before, ranks, std::memory_order_relaxed)) {
+  }
 }
 
 void Engine::attach(Driven* driven) {
@@ -154,7 +158,7 @@ bool Engine::pending() const {
 }
 
 void Engine::loop() {
-  Patience patience(*fabric_, crowded());
+  Patience patience(*fabric_, progress_crowded());
   bool look = false, other = false;
   for (;;) {
     {

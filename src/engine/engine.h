@@ -83,10 +83,14 @@ class Engine {
 
   // Ranks on this node that may all be running, as far as communicators have told.
   void expect_ranks(int ranks);
-  bool crowded() const { return crowded_.load(std::memory_order_relaxed); }
+  // More ranks than cores: a rank that spins takes the core from the one it waits for.
+  bool crowded() const { return ranks_.load(std::memory_order_relaxed) > cores_; }
 
  private:
   static void dispose(Engine* engine);
+  // No core is left beside the ranks' own threads: a progress thread that spins takes the core
+  // from the computation that it is to overlap with.
+  bool progress_crowded() const { return ranks_.load(std::memory_order_relaxed) >= cores_; }
   // True if anything moved. Runs completions after the lock is gone.
   bool drive(bool look, bool& driven_by_other);
   bool pending() const;
@@ -94,7 +98,8 @@ class Engine {
 
   std::shared_ptr<Fabric> fabric_;
   ArenaPool arenas_;
-  std::atomic<bool> crowded_{false};
+  const int cores_;
+  std::atomic<int> ranks_{1};
 
   std::mutex driving_;           // held while stepping
   std::vector<Driven*> driven_;  // under driving_
