@@ -24,8 +24,8 @@ class CompletionPool {
   // The pool of this process; a forked child gets one of its own.
   static CompletionPool& instance();
 
-  // A backend came, or left. With the last one the idle threads end; leave() returns when
-  // they have. Threads inside a task end after it.
+  // A backend came, or left. With the last one the threads go: idle ones before leave()
+  // returns, those inside a task after it.
   void enter();
   void leave();
 

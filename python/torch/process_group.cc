@@ -58,9 +58,13 @@ void ProcessGroupWeft::shutdown() {
     last.swap(communicator_);
   }
   if (!last) return;
+  if (pool_ != &CompletionPool::instance()) {
+    // A forked child: the communicator and its threads are the parent's, and stay so.
+    new std::shared_ptr<Communicator>(std::move(last));
+    return;
+  }
   last.reset();
-  // In a forked child the pool is another one, which this group never entered.
-  if (pool_ == &CompletionPool::instance()) pool_->leave();
+  pool_->leave();
 }
 
 void ProcessGroupWeft::abort() {

@@ -10,22 +10,27 @@ prove an algorithm of one's own. With PyTorch,
 `torch.distributed.init_process_group("weft")` needs no import.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from weft._build_info import VERSION as __version__
-from weft.arrays import empty
-from weft.communicator import ANY_SOURCE, Communicator, init
-from weft.errors import (
-    Aborted,
-    InternalError,
-    InvalidArgument,
-    InvalidPlan,
-    Mismatch,
-    PeerLost,
-    Timeout,
-    Unsupported,
-    WeftError,
-)
-from weft.plan import algorithm
-from weft.request import Request
+
+if TYPE_CHECKING:
+    from weft.arrays import empty
+    from weft.communicator import ANY_SOURCE, Communicator, init
+    from weft.errors import (
+        Aborted,
+        InternalError,
+        InvalidArgument,
+        InvalidPlan,
+        Mismatch,
+        PeerLost,
+        Timeout,
+        Unsupported,
+        WeftError,
+    )
+    from weft.plan import algorithm
+    from weft.request import Request
 
 __all__ = [
     "ANY_SOURCE",
@@ -45,3 +50,34 @@ __all__ = [
     "empty",
     "init",
 ]
+
+_MODULES = {
+    "weft.arrays": ("empty",),
+    "weft.communicator": ("ANY_SOURCE", "Communicator", "init"),
+    "weft.errors": (
+        "Aborted",
+        "InternalError",
+        "InvalidArgument",
+        "InvalidPlan",
+        "Mismatch",
+        "PeerLost",
+        "Timeout",
+        "Unsupported",
+        "WeftError",
+    ),
+    "weft.plan": ("algorithm",),
+    "weft.request": ("Request",),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded at first use: torch imports this package as it starts, and must not fail where the
+    # compiled core is missing.
+    if f"weft.{name}" in _MODULES:
+        return importlib.import_module(f"weft.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'weft' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -96,3 +96,18 @@ def complex_products(job):
 def test_complex_products(team, ranks):
     """torch.distributed reduces complex tensors as pairs of real ones; the backend need not."""
     assert team(ranks).run(complex_products) == [True] * ranks
+
+
+def unusual_arguments(job):
+    with world(job):
+        x = values(job.rank).float()
+        dist.all_reduce(x, dist._make_nccl_premul_sum(torch.tensor([0.5])))
+        halves = torch.stack([values(r) for r in range(job.size)]).sum(0) / 2
+        row = torch.full((1, 5), float(job.rank))
+        every = [torch.empty(3, 5) for _ in range(job.size)]
+        dist.all_gather(every, row.expand(3, 5))
+        return torch.equal(x, halves), [int(one.unique()) for one in every]
+
+
+def test_factors_in_tensors_and_expanded_inputs(team):
+    assert team(3).run(unusual_arguments) == [(True, [0, 1, 2])] * 3

@@ -80,14 +80,14 @@ def handle_of(job):
         done = until(work.is_completed)
         again = dist.all_reduce(x, async_op=True)
         again.wait(datetime.timedelta(seconds=10))
-        result = again.get_future_result().wait()
-        return (done, work.is_success(), work.result()[0].data_ptr() == x.data_ptr(),
-                again._get_sequence_number() - work._get_sequence_number()
-                if hasattr(work, "_get_sequence_number") else 1, result)  # fmt: skip
+        outcome = again.get_future_result().wait()
+        same = work.result()[0].data_ptr() == x.data_ptr()
+        return done, work.is_success(), same, outcome
 
 
 def test_what_a_handle_tells(team):
-    assert team(2).run(handle_of) == [(True, True, True, 1, 0)] * 2
+    success = 0  # of c10d's WorkResult
+    assert team(2).run(handle_of) == [(True, True, True, success)] * 2
 
 
 def chained(job):
@@ -271,3 +271,34 @@ def never_destroyed(job):
 
 def test_processes_end_without_destroying_their_group():
     assert run(never_destroyed, 2) == [2.0, 2.0]
+
+
+def forked(job):
+    """A child that uses and destroys the group it inherited disturbs nobody."""
+    with world(job):
+        dist.all_reduce(torch.ones(1), async_op=True).get_future().wait()
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                dist.all_reduce(torch.ones(1))
+                text = "nothing was raised"
+            except RuntimeError as error:
+                text = str(error)
+            dist.destroy_process_group()
+            gc.collect()
+            os.write(writer, text.encode())
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            text = pipe.read()
+        code = os.waitpid(child, 0)[1]
+        x = torch.ones(1)
+        dist.all_reduce(x, async_op=True).get_future().wait()
+        return text, code, x.item()
+
+
+def test_a_forked_child_is_refused_and_harmless(team):
+    for text, code, total in team(2).run(forked):
+        assert "fork" in text
+        assert (code, total) == (0, 2.0)
