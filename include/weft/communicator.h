@@ -26,6 +26,10 @@ struct CommunicatorOptions {
   // The fabric to use. Null: the one of this process, made at first need. Threads that
   // act as ranks give each its own.
   std::shared_ptr<Fabric> fabric;
+  // Called about 50 times a second on a thread that waits in a call of this communicator; what
+  // it throws ends that wait. A Request's operation goes on; an interrupted collective that
+  // has no Request ends the communicator.
+  std::function<void()> interrupt = {};
 };
 
 // A collective in flight. Copies refer to the same operation. Thread safe.
@@ -99,7 +103,8 @@ class Communicator {
   // that did not come.
   static std::shared_ptr<Communicator> create(std::shared_ptr<Store> store, int rank, int size,
                                               CommunicatorOptions options = {});
-  // Waits until peers have read what was sent to them, then leaves.
+  // Waits until peers have read what was sent to them, then leaves. In a forked child, whose
+  // parent it belongs to, it does nothing.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;

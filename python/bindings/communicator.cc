@@ -18,6 +18,12 @@ namespace {
 
 using Buried = Graveyard<BoundCall>;
 
+// Lets Python's signal handlers run while a call waits; throws what they raise.
+void check_signals() {
+  nb::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 // A request and the arrays it works on.
 class PyRequest {
  public:
@@ -30,34 +36,13 @@ class PyRequest {
     request.on_finish([kept = arrays] {});
   }
 
-  // In slices, so that Ctrl-C ends the wait (and not the operation).
+  // Ctrl-C ends the wait, and not the operation.
   void wait(double timeout) {
-    const auto limit = milliseconds(timeout);
-    const auto deadline = std::chrono::steady_clock::now() + limit;
-    for (bool finished = false; !finished;) {
-      const auto left =
-          std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-      const bool last = timeout > 0.0 && left <= kSlice;
-      finished = wait_once(last ? std::max(left, std::chrono::milliseconds(1)) : kSlice, last);
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    {
+      nb::gil_scoped_release release;
+      request.wait(milliseconds(timeout));
     }
     Buried::clear();
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kSlice{100};
-
-  // True once finished; throws what the operation failed with, and at the `last` slice's
-  // end the Timeout.
-  bool wait_once(std::chrono::milliseconds slice, bool last) {
-    nb::gil_scoped_release release;
-    try {
-      request.wait(slice);
-    } catch (const weft::Timeout&) {
-      if (last || request.test()) throw;
-      return false;
-    }
-    return true;
   }
 };
 
@@ -82,6 +67,7 @@ class PyCommunicator {
   static PyCommunicator create(nb::object store, int rank, int size, double timeout) {
     weft::CommunicatorOptions options;
     options.timeout = milliseconds(timeout);
+    options.interrupt = check_signals;
     std::shared_ptr<weft::Store> shared = store_of(std::move(store));
     nb::gil_scoped_release release;
     return PyCommunicator(weft::Communicator::create(shared, rank, size, options));

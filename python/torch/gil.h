@@ -1,7 +1,7 @@
 // Blocking without Python's lock.
 #pragma once
 
-#include <Python.h>
+#include <pybind11/pybind11.h>
 
 namespace weft::torch_adapter {
 
@@ -19,5 +19,11 @@ class WithoutGil {
  private:
   PyThreadState* state_;
 };
+
+// Lets Python's signal handlers run while a call waits; throws what they raise.
+inline void check_signals() {
+  pybind11::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+}
 
 }  // namespace weft::torch_adapter

@@ -43,6 +43,7 @@ ProcessGroupWeft::ProcessGroupWeft(c10::intrusive_ptr<c10d::Store> store, int ra
   translating([&] {
     CommunicatorOptions with;
     with.timeout = options_->timeout;
+    with.interrupt = check_signals;
     communicator_ = Communicator::create(make_store(std::move(store), rank), rank, size, with);
   });
   pool_->enter();
@@ -58,13 +59,8 @@ void ProcessGroupWeft::shutdown() {
     last.swap(communicator_);
   }
   if (!last) return;
-  if (pool_ != &CompletionPool::instance()) {
-    // A forked child: the communicator and its threads are the parent's, and stay so.
-    new std::shared_ptr<Communicator>(std::move(last));
-    return;
-  }
   last.reset();
-  pool_->leave();
+  if (pool_ == &CompletionPool::instance()) pool_->leave();  // else it is a forked child's parent's
 }
 
 void ProcessGroupWeft::abort() {

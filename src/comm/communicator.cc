@@ -13,7 +13,8 @@ namespace weft {
 
 struct Communicator::Impl {
   Impl(int rank, int size, std::chrono::milliseconds timeout, std::shared_ptr<Fabric> fabric,
-       std::vector<std::string> addresses, const Settings& settings)
+       std::vector<std::string> addresses, const Settings& settings,
+       std::function<void()> interrupt)
       : rank(rank),
         size(size),
         timeout(timeout.count()),
@@ -21,6 +22,7 @@ struct Communicator::Impl {
         engine(Engine::of(fabric)),
         addresses(std::move(addresses)),
         settings(settings),
+        interrupt(std::move(interrupt)),
         planner(rank, size, settings, fabric) {}
 
   const int rank, size;
@@ -29,6 +31,7 @@ struct Communicator::Impl {
   const std::shared_ptr<Engine> engine;
   const std::vector<std::string> addresses;
   const Settings settings;
+  const std::function<void()> interrupt;
   const std::shared_ptr<Fate> fate = std::make_shared<Fate>();
   Planner planner;
   std::unique_ptr<Lane> lane;
@@ -41,9 +44,9 @@ struct Communicator::Impl {
   void open(const Exchange& exchange, Clock::time_point deadline) {
     auto endpoints = open_endpoints(*fabric, 2, addresses, rank, exchange, deadline);
     engine->expect_ranks(size);
-    lane = std::make_unique<Lane>(engine, std::move(endpoints[0]), rank, size, fate);
-    transfers =
-        std::make_unique<PointToPoint>(engine, std::move(endpoints[1]), rank, size, fate, planner);
+    lane = std::make_unique<Lane>(engine, std::move(endpoints[0]), rank, size, fate, interrupt);
+    transfers = std::make_unique<PointToPoint>(engine, std::move(endpoints[1]), rank, size, fate,
+                                               interrupt, planner);
   }
 
   Request transfer(bool sends, void* data, std::size_t count, DType dtype, int peer, int tag,
@@ -93,16 +96,20 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
   Settings settings = Settings::from_environment();
   Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
   auto addresses = introduce(exchange, fabric->address(), rank, settings);
-  auto impl =
-      std::make_unique<Impl>(rank, size, options.timeout, fabric, std::move(addresses), settings);
+  auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric, std::move(addresses),
+                                     settings, options.interrupt);
   impl->open(exchange, deadline);
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
 }
 
 Communicator::~Communicator() {
+  if (impl_->fabric->inherited()) {
+    impl_.release();  // its threads run in the parent, its locks may be held for ever
+    return;
+  }
   impl_->engine->drive_until(
       [this] { return impl_->lane->drained() && impl_->transfers->drained(); },
-      Clock::now() + timeout());
+      Clock::now() + timeout(), {});
 }
 
 int Communicator::rank() const { return impl_->rank; }
@@ -179,7 +186,7 @@ std::shared_ptr<Communicator> Communicator::split(int color, int key) {
   };
   int size = static_cast<int>(members.size());
   auto impl = std::make_unique<Impl>(me, size, timeout(), impl_->fabric, std::move(addresses),
-                                     impl_->settings);
+                                     impl_->settings, impl_->interrupt);
   impl->open(among, deadline);
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
 }

@@ -11,12 +11,14 @@ std::string rank(int peer) { return "rank " + std::to_string(peer); }
 }  // namespace
 
 PointToPoint::PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint,
-                           int me, int members, std::shared_ptr<Fate> fate, Planner& planner)
+                           int me, int members, std::shared_ptr<Fate> fate,
+                           std::function<void()> interrupt, Planner& planner)
     : engine_(std::move(engine)),
       endpoint_(std::move(endpoint)),
       me_(me),
       members_(members),
       fate_(std::move(fate)),
+      interrupt_(std::move(interrupt)),
       planner_(planner),
       state_(*endpoint_, members),
       peers_(static_cast<std::size_t>(members)) {
@@ -30,11 +32,15 @@ PointToPoint::~PointToPoint() {
   if (state_.slots.leased()) engine_->arenas().give_back(state_.slots.release());
 }
 
+std::shared_ptr<Request::State> PointToPoint::new_state(std::chrono::milliseconds timeout) const {
+  return std::make_shared<Request::State>(engine_, timeout, interrupt_);
+}
+
 Request PointToPoint::send(const void* data, std::size_t count, DType dtype, int destination,
                            int tag, std::chrono::milliseconds timeout, bool wake) {
   // Operations of both kinds keep their buffer in one field; a send only reads it.
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
-  auto state = std::make_shared<Request::State>(engine_, timeout);
+  auto state = new_state(timeout);
   return submit(Owned(new Operation{true,
                                     bytes,
                                     count,
@@ -51,7 +57,7 @@ Request PointToPoint::send(const void* data, std::size_t count, DType dtype, int
 
 Request PointToPoint::receive(void* data, std::size_t count, DType dtype, int source, int tag,
                               std::chrono::milliseconds timeout, bool wake) {
-  auto state = std::make_shared<Request::State>(engine_, timeout);
+  auto state = new_state(timeout);
   return submit(Owned(new Operation{false,
                                     static_cast<std::byte*>(data),
                                     count,
@@ -85,7 +91,7 @@ bool PointToPoint::step(bool look, Finished& finished) {
     fate_->check();
     return advance(look, finished);
   } catch (...) {
-    fate_->end(reason(std::current_exception()));
+    fate_->end(reason(std::current_exception(), me_));
     fail_all(std::current_exception(), finished);
     return true;
   }
@@ -161,7 +167,7 @@ void PointToPoint::check_unmatched(const Operation& operation, const char* what)
     all_lost &= !lost.empty();
   }
   if (all_lost) throw PeerLost(text + ", but " + (any ? "all are lost: " : "it is lost: ") + lost);
-  if (Clock::now() > operation.deadline) throw Timeout("timed out: " + text);
+  if (Clock::now() > operation.deadline) throw Timeout("timeout: " + text);
 }
 
 void PointToPoint::look_at_unmatched() {

@@ -24,7 +24,8 @@ namespace weft {
 class PointToPoint : public Driven {
  public:
   PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me,
-               int members, std::shared_ptr<Fate> fate, Planner& planner);
+               int members, std::shared_ptr<Fate> fate, std::function<void()> interrupt,
+               Planner& planner);
   ~PointToPoint() override;
 
   // Thread safe. Arguments have been checked.
@@ -65,6 +66,7 @@ class PointToPoint : public Driven {
     std::uint32_t next_number = 0;
   };
 
+  std::shared_ptr<Request::State> new_state(std::chrono::milliseconds timeout) const;
   Request submit(Owned operation, bool wake);
   bool advance(bool look, Finished& finished);
   Owned next_submitted();  // null: none
@@ -88,6 +90,7 @@ class PointToPoint : public Driven {
   std::unique_ptr<Endpoint> endpoint_;
   const int me_, members_;
   std::shared_ptr<Fate> fate_;
+  const std::function<void()> interrupt_;
   Planner& planner_;
 
   std::mutex stepping_;  // what follows, up to the next mutex

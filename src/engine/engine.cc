@@ -15,6 +15,7 @@ namespace {
 constexpr int kSpins = 2000;
 constexpr int kYields = 20;
 constexpr int kLookEvery = 256;
+constexpr std::chrono::milliseconds kInterruptEvery{20};
 
 void pause() {
 #if defined(__x86_64__)
@@ -27,6 +28,20 @@ void pause() {
 }  // namespace
 
 bool Patience::relax() {
+  bool look = wait();
+  if (look && interrupt_) interrupt();
+  return look;
+}
+
+void Patience::interrupt() {
+  auto now = Clock::now();
+  if (interrupted_ == Clock::time_point{}) interrupted_ = now;
+  if (now - interrupted_ < kInterruptEvery) return;
+  interrupted_ = now;
+  interrupt_();
+}
+
+bool Patience::wait() {
   ++idle_;
   int spins = crowded_ ? 0 : kSpins;
   if (idle_ <= spins) {
@@ -122,34 +137,42 @@ bool Engine::drive(bool look, bool& driven_by_other) {
   return moved;
 }
 
-bool Engine::drive_until(const std::function<bool()>& done, Clock::time_point deadline) {
-  {
-    std::lock_guard lock(mutex_);
-    ++waiters_;
+// While one exists the progress thread leaves the work to the waiting threads.
+class Engine::Waiter {
+ public:
+  explicit Waiter(Engine& engine) : engine_(engine) {
+    std::lock_guard lock(engine_.mutex_);
+    ++engine_.waiters_;
   }
-  bool in_time = true, look = false, other = false;
-  {
-    Patience patience(*fabric_, crowded());
-    while (!done()) {
-      if (drive(look, other)) {
-        patience.moved();
-        look = false;
-        continue;
-      }
-      if (done()) break;
-      look = patience.relax();
-      if (look && Clock::now() > deadline) {
-        in_time = false;
-        break;
-      }
+  ~Waiter() {
+    {
+      std::lock_guard lock(engine_.mutex_);
+      --engine_.waiters_;
     }
+    engine_.wake_.notify_one();
   }
-  {
-    std::lock_guard lock(mutex_);
-    --waiters_;
+  Waiter(const Waiter&) = delete;
+
+ private:
+  Engine& engine_;
+};
+
+bool Engine::drive_until(const std::function<bool()>& done, Clock::time_point deadline,
+                         const std::function<void()>& interrupt) {
+  Waiter waiter(*this);
+  Patience patience(*fabric_, crowded(), interrupt);
+  bool look = false, other = false;
+  while (!done()) {
+    if (drive(look, other)) {
+      patience.moved();
+      look = false;
+      continue;
+    }
+    if (done()) break;
+    look = patience.relax();
+    if (look && Clock::now() > deadline) return false;
   }
-  wake_.notify_one();
-  return in_time;
+  return true;
 }
 
 bool Engine::pending() const {
@@ -158,7 +181,8 @@ bool Engine::pending() const {
 }
 
 void Engine::loop() {
-  Patience patience(*fabric_, progress_crowded());
+  const std::function<void()> uninterrupted;
+  Patience patience(*fabric_, crowded(), uninterrupted);
   bool look = false, other = false;
   for (;;) {
     {

@@ -32,12 +32,15 @@ class Driven {
 // all spinning where ranks outnumber cores. One thread.
 class Patience {
  public:
-  Patience(Fabric& fabric, bool crowded) : fabric_(fabric), crowded_(crowded) {}
+  // `interrupt`: see CommunicatorOptions; must outlive this.
+  Patience(Fabric& fabric, bool crowded, const std::function<void()>& interrupt)
+      : fabric_(fabric), crowded_(crowded), interrupt_(interrupt) {}
   ~Patience() { moved(); }
   Patience(const Patience&) = delete;
   Patience& operator=(const Patience&) = delete;
 
-  // Nothing could go. True when it is time to look at clocks and peers.
+  // Nothing could go. True when it is time to look at clocks and peers. Throws what `interrupt`
+  // throws.
   bool relax();
   // Something went.
   void moved() {
@@ -47,8 +50,13 @@ class Patience {
   }
 
  private:
+  bool wait();
+  void interrupt();
+
   Fabric& fabric_;
   const bool crowded_;
+  const std::function<void()>& interrupt_;
+  Clock::time_point interrupted_{};  // when last called
   bool announced_ = false;
   std::uint32_t bell_ = 0;
   int idle_ = 0;
@@ -79,7 +87,8 @@ class Engine {
 
   // Drives everything until `done()`. False: the deadline passed first. Any thread, the
   // progress thread in a callback too.
-  bool drive_until(const std::function<bool()>& done, Clock::time_point deadline);
+  bool drive_until(const std::function<bool()>& done, Clock::time_point deadline,
+                   const std::function<void()>& interrupt);
 
   // Ranks on this node that may all be running, as far as communicators have told.
   void expect_ranks(int ranks);
@@ -87,10 +96,8 @@ class Engine {
   bool crowded() const { return ranks_.load(std::memory_order_relaxed) > cores_; }
 
  private:
+  class Waiter;
   static void dispose(Engine* engine);
-  // No core is left beside the ranks' own threads: a progress thread that spins takes the core
-  // from the computation that it is to overlap with.
-  bool progress_crowded() const { return ranks_.load(std::memory_order_relaxed) >= cores_; }
   // True if anything moved. Runs completions after the lock is gone.
   bool drive(bool look, bool& driven_by_other);
   bool pending() const;
@@ -106,7 +113,7 @@ class Engine {
 
   std::mutex mutex_;  // the rest
   std::condition_variable wake_;
-  int waiters_ = 0;  // threads in drive_until: the progress thread leaves the work to them
+  int waiters_ = 0;  // threads in drive_until
   bool work_ = false;
   bool stop_ = false;
   std::thread thread_;

@@ -1,5 +1,6 @@
 // How a lane ends before its time.
 #include <algorithm>
+#include <new>
 
 #include "engine/lane.h"
 #include "weft/error.h"
@@ -33,14 +34,6 @@ void Fate::check() const {
   if (ended()) throw Aborted("this communicator has ended: " + why());
 }
 
-std::string reason(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-}
-
 namespace {
 
 std::string rank(int peer) { return "rank " + std::to_string(peer); }
@@ -54,6 +47,18 @@ std::string progress_of(Endpoint& endpoint, int peer, std::uint64_t sequence) {
 }
 
 }  // namespace
+
+std::string reason(const std::exception_ptr& error, int me) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return e.what();
+  } catch (const std::bad_alloc&) {
+    return rank(me) + " is out of memory";
+  } catch (...) {  // all else was thrown by the caller's own hook
+    return rank(me) + " was interrupted while it waited";
+  }
+}
 
 void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t sequence,
              Clock::time_point deadline) {
@@ -74,7 +79,7 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
   }
   if (Clock::now() < deadline) return;
   int peer = run.waits_for();
-  throw Timeout("timed out: " + here() + " for " + rank(peer) +
+  throw Timeout("timeout: " + here() + " for " + rank(peer) +
                 progress_of(endpoint, peer, sequence));
 }
 

@@ -7,12 +7,13 @@
 namespace weft {
 
 Lane::Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me, int members,
-           std::shared_ptr<Fate> fate)
+           std::shared_ptr<Fate> fate, std::function<void()> interrupt)
     : engine_(std::move(engine)),
       endpoint_(std::move(endpoint)),
       me_(me),
       members_(members),
       fate_(std::move(fate)),
+      interrupt_(std::move(interrupt)),
       state_(*endpoint_, members) {
   fate_->add(endpoint_.get());
   engine_->attach(this);
@@ -43,13 +44,26 @@ void Lane::run_current(std::chrono::milliseconds timeout) {
     begin(current_, sequence);
     if (run_.advance()) return;
     auto deadline = Clock::now() + timeout;
-    Patience patience(*engine_->fabric(), engine_->crowded());
+    Patience patience(*engine_->fabric(), engine_->crowded(), interrupt_);
     while (!run_.advance()) {
       if (patience.relax() || endpoint_->troubled())
         examine(run_, *endpoint_, me_, members_, sequence, deadline);
     }
   } catch (...) {
-    fate_->end(reason(std::current_exception()));
+    fate_->end(reason(std::current_exception(), me_));
+    throw;
+  }
+}
+
+// The caller's buffers are in use until it has finished, so an interrupted wait ends all.
+void Lane::finish(const Request& request) {
+  try {
+    request.wait();
+  } catch (...) {
+    if (!request.test()) {
+      fate_->end(reason(std::current_exception(), me_));
+      engine_->drive_until([&] { return request.test(); }, Clock::time_point::max(), {});
+    }
     throw;
   }
 }
@@ -58,7 +72,7 @@ Request Lane::submit(const Binding& binding, std::chrono::milliseconds timeout, 
   fate_->check();
   auto task = std::make_unique<Task>();
   task->binding = binding;
-  task->state = std::make_shared<Request::State>(engine_, timeout);
+  task->state = std::make_shared<Request::State>(engine_, timeout, interrupt_);
   task->deadline = Clock::now() + timeout;
   Request request(task->state);
   {
@@ -96,7 +110,7 @@ bool Lane::step(bool look, Finished& finished) {
       moved = true;
     }
   } catch (...) {
-    fate_->end(reason(std::current_exception()));
+    fate_->end(reason(std::current_exception(), me_));
     fail_all(std::current_exception(), finished);
     moved = true;
   }

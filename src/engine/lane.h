@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,13 +38,13 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
              Clock::time_point deadline);
 
 // The text of an error, for the members that did not see it themselves.
-std::string reason(const std::exception_ptr& error);
+std::string reason(const std::exception_ptr& error, int me);
 
 class Lane : public Driven {
  public:
   // `members` ranks, of which this is `me`.
   Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me, int members,
-       std::shared_ptr<Fate> fate);
+       std::shared_ptr<Fate> fate, std::function<void()> interrupt);
   ~Lane() override;
 
   // Runs on this thread if nothing is queued, else after it. Throws what it fails with.
@@ -60,7 +61,7 @@ class Lane : public Driven {
     }
     Binding binding;
     bind(binding, false);
-    submit(binding, timeout, false).wait();
+    finish(submit(binding, timeout, false));
   }
   // Queues a copy of `binding`.
   Request submit(const Binding& binding, std::chrono::milliseconds timeout, bool wake = true);
@@ -99,6 +100,7 @@ class Lane : public Driven {
     ~Disown() { lane->disown(); }
   };
   void run_current(std::chrono::milliseconds timeout);
+  void finish(const Request& request);
   void begin(Binding& binding, std::uint64_t sequence);
   void lease(const Binding& binding);
   void fail_all(std::exception_ptr error, Finished& finished);
@@ -108,6 +110,7 @@ class Lane : public Driven {
   std::unique_ptr<Endpoint> endpoint_;
   const int me_, members_;
   std::shared_ptr<Fate> fate_;
+  const std::function<void()> interrupt_;
 
   // One thread executes at a time: it holds `owned_`.
   std::atomic<bool> owned_{false};

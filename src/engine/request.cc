@@ -27,7 +27,8 @@ void Request::wait(std::chrono::milliseconds timeout) const {
     auto limit = timeout.count() ? timeout : state_->timeout;
     // The operation has a deadline of its own; the grace lets it report its cause first.
     auto grace = timeout.count() ? std::chrono::milliseconds(0) : std::chrono::seconds(1);
-    if (!state_->engine->drive_until([this] { return test(); }, Clock::now() + limit + grace))
+    if (!state_->engine->drive_until([this] { return test(); }, Clock::now() + limit + grace,
+                                     state_->interrupt))
       throw Timeout("the operation has not finished within " + std::to_string(limit.count()) +
                     " ms; it goes on, wait again or abort the communicator");
   }

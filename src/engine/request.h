@@ -17,14 +17,16 @@ namespace weft {
 class Engine;
 
 struct Request::State {
-  State(std::shared_ptr<Engine> engine, std::chrono::milliseconds timeout)
-      : engine(std::move(engine)), timeout(timeout) {}
+  State(std::shared_ptr<Engine> engine, std::chrono::milliseconds timeout,
+        std::function<void()> interrupt)
+      : engine(std::move(engine)), timeout(timeout), interrupt(std::move(interrupt)) {}
 
   // Marks the request finished and calls the callbacks, on this thread. Once.
   void finish(std::exception_ptr failure);
 
   const std::shared_ptr<Engine> engine;
   const std::chrono::milliseconds timeout;
+  const std::function<void()> interrupt;  // see CommunicatorOptions
   // Release-stored after error and source are set: whoever sees it sees them.
   std::atomic<bool> finished{false};
   std::exception_ptr error;

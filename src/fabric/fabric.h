@@ -123,6 +123,9 @@ class Fabric : public std::enable_shared_from_this<Fabric> {
   virtual ~Fabric() = default;
 
   virtual std::string_view name() const = 0;
+  // Whether this process was forked from the one that made the fabric, whose threads and
+  // memory it is: all but this call and its end is refused.
+  virtual bool inherited() const = 0;
 
   // How peers find this fabric: opaque bytes, printable, under 1 KiB.
   virtual std::string address() const = 0;

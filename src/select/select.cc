@@ -14,18 +14,16 @@ namespace {
 constexpr std::size_t kOneShotBytes = 32 << 10;
 // Above this many ranks one message to each costs more than passing it on.
 constexpr int kDirectRanks = 16;
-// Long enough that signalling vanishes, short enough that a plan's slots stay in the cache two
-// cores share. Blocks that outgrow the caches anyway gain from longer ones.
+// Long enough that signalling vanishes, short enough that what a trip touches stays in a core's
+// own cache.
 constexpr std::size_t kSmallestChunk = 16 << 10;
-constexpr std::size_t kUsualChunk = 256 << 10;
-constexpr std::size_t kLargestChunk = 512 << 10;
+constexpr std::size_t kLargestChunk = 64 << 10;
 
 // Bytes of a chunk for blocks of `block` bytes; 0: not known to all ranks.
 std::size_t preferred_chunk(std::size_t block) {
-  if (block == 0) return kUsualChunk;
+  if (block == 0) return kLargestChunk;
   // A block of a few chunks overlaps its stages; smaller ones are not worth a signal.
-  if (block / 4 <= kUsualChunk) return std::max(block / 4, kSmallestChunk);
-  return std::clamp(block / 24, kUsualChunk, kLargestChunk);
+  return std::clamp(block / 4, kSmallestChunk, kLargestChunk);
 }
 
 std::string_view default_for(const Call& call, int ranks) {

@@ -107,6 +107,57 @@ def test_ctrl_c_ends_a_wait(team):
     team(2).run(interrupted_wait)
 
 
+def interrupted_collective(job):
+    with job.communicator(timeout=60) as comm:
+        start = time.monotonic()
+        if job.rank == 0:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            with pytest.raises(KeyboardInterrupt):
+                comm.barrier()
+        else:
+            time.sleep(0.5)
+            with pytest.raises(weft.Aborted, match="rank 0 was interrupted while it waited"):
+                for _ in range(2):  # for the first, rank 0 has already said that it is there
+                    comm.barrier()
+        assert time.monotonic() - start < 5
+
+
+def interrupted_behind_a_request(job):
+    """The collective waits in the queue for one that rank 1 never enters."""
+    with job.communicator(timeout=60) as comm:
+        if job.rank == 0:
+            first = comm.allreduce(np.ones(4), async_op=True)
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            with pytest.raises(KeyboardInterrupt):
+                comm.barrier()
+            with pytest.raises(weft.Aborted, match="interrupted"):
+                first.wait()
+        else:
+            time.sleep(1)
+
+
+@pytest.mark.parametrize("body", [interrupted_collective, interrupted_behind_a_request])
+def test_ctrl_c_ends_a_collective_everywhere(team, body):
+    team(2).run(body)
+
+
+def forked(job):
+    """A child that forgets the communicator it inherited disturbs nobody."""
+    comm = job.communicator(timeout=20)
+    comm.allreduce(np.ones(1), async_op=True).wait()
+    child = os.fork()
+    if child == 0:
+        comm.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert comm.allreduce(np.ones(1))[0] == job.size
+    comm.close()
+
+
+def test_a_forked_child_leaves_the_communicator_to_its_parent(team):
+    team(2).run(forked)
+
+
 def closed(job):
     comm = job.communicator(timeout=20)
     comm.close()

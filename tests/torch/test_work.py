@@ -6,6 +6,8 @@ import contextlib
 import datetime
 import gc
 import os
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -302,3 +304,22 @@ def test_a_forked_child_is_refused_and_harmless(team):
     for text, code, total in team(2).run(forked):
         assert "fork" in text
         assert (code, total) == (0, 2.0)
+
+
+def interrupted(job):
+    with world(job):
+        start = time.monotonic()
+        if job.rank == 0:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            with pytest.raises(KeyboardInterrupt):
+                dist.all_reduce(torch.ones(1))
+        else:
+            time.sleep(0.5)
+            with pytest.raises(dist.DistBackendError, match="rank 0 was interrupted"):
+                for _ in range(2):  # for the first, rank 0 has already sent its part
+                    dist.all_reduce(torch.ones(1))
+        assert time.monotonic() - start < 5
+
+
+def test_ctrl_c_ends_a_collective_everywhere(team):
+    team(2).run(interrupted)

@@ -31,6 +31,7 @@ class ShmFabric final : public Fabric {
   ~ShmFabric() override;
 
   std::string_view name() const override { return "shm"; }
+  bool inherited() const override { return mark_.forked(); }
   std::string address() const override;
   std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,
                                  Clock::time_point deadline) override;
