@@ -3,7 +3,7 @@
 // Four ranks, a block each; rank 1, chunk by chunk:
 //   trip t      puts chunk t of x1[2] to rank 2, of x1[3] to rank 3, of x1[0] to rank 0;
 //   trip t + 1  waits for x0[1], x2[1], x3[1]; y[1] = x0[1] + x1[1] + x2[1] + x3[1] goes into
-//               the output and into one slot, which all others are told of;
+//               the output, and is put to all others;
 //   trip t + 2  copies y[2], y[3], y[0] out of their slots.
 // The lags leave a chunk's messages a whole trip to arrive: nobody waits in step with others.
 //

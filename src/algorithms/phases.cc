@@ -22,10 +22,8 @@ void receive(Builder& b, Sum& sum, int from, int channel) {
 
 void store(Builder& b, const Operand& output, const Sum& sum, const std::vector<int>& to,
            int channel) {
-  std::vector<Operand> dst = {output};
-  if (!to.empty()) dst.push_back(b.slot(channel));
-  b.reduce(dst, sum.terms, Builder::kLast);
-  if (!to.empty()) b.signal(to, channel, output);
+  b.reduce({output}, sum.terms, Builder::kLast);
+  if (!to.empty()) b.put(output, to, channel);
   release(b, sum);
 }
 

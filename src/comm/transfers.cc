@@ -17,7 +17,7 @@ std::string rank(int peer) { return "rank " + std::to_string(peer); }
 }  // namespace
 
 bool PointToPoint::room(int peer, int channel) {
-  return state_.stream(peer, channel).posted - endpoint_->credits(peer, channel) < kMailboxDepth;
+  return endpoint_->room(peer, channel, state_.stream(peer, channel).posted);
 }
 
 void PointToPoint::post(int peer, int channel, const Signature& signature, const void* payload,

@@ -64,7 +64,7 @@ class Slots {
     std::uint64_t number;
   };
   static bool credited(Endpoint& endpoint, const Reader& reader) {
-    return endpoint.credits(reader.peer, reader.channel) > reader.number;
+    return endpoint.credited(reader.peer, reader.channel, reader.number + 1);
   }
 
   SymmetricBlock block_;

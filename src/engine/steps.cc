@@ -6,13 +6,6 @@
 
 namespace weft {
 
-namespace {
-
-// The least part of a result that is copied into its slot instead of stored there twice.
-constexpr std::size_t kCopiedBytes = 8 << 10;
-
-}  // namespace
-
 bool Run::go(const Step& step, std::size_t chunk) {
   blocked_on_ = -1;
   switch (step.verb) {
@@ -66,17 +59,8 @@ bool Run::reduce(const Step& step, std::size_t chunk) {
     else
       sources_.push_back({user(from, part), false});
   }
-  if (part.count == 0) return true;
-  std::span<const kernels::Target> into = targets_;
-  // Stores of the loop would first fetch a slot's lines from the core that read them last; a
-  // long copy writes whole lines unseen. From the output it finds its source in the cache.
-  bool copied = into.size() == 2 && !into[0].wide && !into[1].wide &&
-                step.dst[0].buffer != Buffer::kSlot && step.dst[1].buffer == Buffer::kSlot &&
-                part.count * binding_->element >= kCopiedBytes;
-  if (copied) into = into.first(1);
-  binding_->reduce(sources_, into, part.count, step.last ? binding_->scale : 1.0);
-  if (copied)
-    kernels::copy(targets_[1].data, nullptr, targets_[0].data, part.count * binding_->element);
+  if (part.count)
+    binding_->reduce(sources_, targets_, part.count, step.last ? binding_->scale : 1.0);
   return true;
 }
 
@@ -95,8 +79,7 @@ bool Run::room(const Step& step) {
   int channel = channel_of(step.channel);
   for (const Index& index : step.peers) {
     int peer = peer_of(index);
-    if (lane_->stream(peer, channel).posted - lane_->endpoint.credits(peer, channel) >=
-        kMailboxDepth) {
+    if (!lane_->endpoint.room(peer, channel, lane_->stream(peer, channel).posted)) {
       blocked_on_ = peer;
       return false;
     }
@@ -198,7 +181,7 @@ void Run::credit(const Step& step) {
 
 bool Run::flushed() {
   std::erase_if(debts_, [&](const Debt& debt) {
-    return lane_->endpoint.credits(debt.peer, debt.channel) > debt.number;
+    return lane_->endpoint.credited(debt.peer, debt.channel, debt.number + 1);
   });
   if (!debts_.empty()) blocked_on_ = debts_.front().peer;
   return debts_.empty();

@@ -77,8 +77,8 @@ class Endpoint {
   virtual std::string ticket() const = 0;
   virtual void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) = 0;
 
-  // Messages to `peer` on `channel` are numbered from 0. Number n needs
-  // credits(peer, channel) > n - kMailboxDepth, which the caller has checked.
+  // Messages to `peer` on `channel` are numbered from 0. Number n needs room, which the caller
+  // has checked: the peer has credited all but kMailboxDepth - 1 of those before it.
   // `payload` has header.bytes bytes if they are at most kInlineBytes, else it is not read.
   // Everything this thread wrote before is visible to whoever sees the message.
   virtual void post(int peer, int channel, std::uint64_t number, const Header& header,
@@ -87,8 +87,12 @@ class Endpoint {
   virtual Arrival arrival(int peer, int channel, std::uint64_t number) = 0;
   // Tells `peer` that its messages 0 .. total-1 on `channel` are done with.
   virtual void credit(int peer, int channel, std::uint64_t total) = 0;
-  // How many of our messages `peer` has credited so far.
-  virtual std::uint64_t credits(int peer, int channel) = 0;
+  // Whether `peer` has credited our messages 0 .. total-1 on `channel`.
+  virtual bool credited(int peer, int channel, std::uint64_t total) = 0;
+  // Whether message `number` has room in the peer's mailbox.
+  bool room(int peer, int channel, std::uint64_t number) {
+    return number < kMailboxDepth || credited(peer, channel, number - kMailboxDepth + 1);
+  }
 
   // The address here of `bytes` bytes of the peer's symmetric memory. Maps the segment
   // at first use. Throws PeerLost if the peer is gone and the segment was never mapped.

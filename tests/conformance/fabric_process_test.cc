@@ -58,7 +58,7 @@ void exchange_round(LaneRank& r, const SymmetricBlock& block, std::uint64_t n) {
     throw std::runtime_error("wrong bulk payload");
   }
   for (int channel : {0, 1}) r.lane->credit(peer, channel, n + 1);
-  await("credit", [&] { return r.lane->credits(peer, 1) == n + 1; });
+  await("credit", [&] { return r.lane->credited(peer, 1, n + 1); });
 }
 
 void exchange_rounds(LaneRank& r) {
@@ -77,7 +77,7 @@ void churn(LaneRank& r) {
       header.bytes = 4096;
       header.input = block.where;
       r.lane->post(0, 0, n, header, nullptr);
-      await("credit", [&] { return r.lane->credits(0, 0) == n + 1; });
+      await("credit", [&] { return r.lane->credited(0, 0, n + 1); });
       r.fabric->release(block);
     } else {
       const Header header = *r.await_message(1, 0, n).header;

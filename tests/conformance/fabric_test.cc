@@ -94,7 +94,7 @@ TEST_P(FabricTest, MailboxesWrapAroundUnderCredits) {
       return static_cast<std::size_t>((n * 37 + static_cast<std::uint64_t>(from)) % 449);
     };
     const auto advance = [&](int peer, int channel, Stream& stream) {
-      if (stream.sent < kMessages && stream.sent < r.lane->credits(peer, channel) + kMailboxDepth) {
+      if (stream.sent < kMessages && r.lane->room(peer, channel, stream.sent)) {
         const std::uint64_t n = stream.sent++;
         const std::size_t bytes = bytes_of(r.me, n);
         r.lane->post(peer, channel, n, header(bytes, r.me, n),
@@ -109,7 +109,7 @@ TEST_P(FabricTest, MailboxesWrapAroundUnderCredits) {
           r.lane->credit(peer, channel, stream.received);
         }
       }
-      return stream.received == kMessages && r.lane->credits(peer, channel) == kMessages;
+      return stream.received == kMessages && r.lane->credited(peer, channel, kMessages);
     };
     await("all messages and credits", [&] {
       bool finished = true;
@@ -146,7 +146,7 @@ TEST_P(FabricTest, BulkPayloadsAreReachedInFreshMemory) {
         r.lane->credit(from, 0, n + 1);
       });
       r.for_peers(
-          [&](int to) { await("credit", [&] { return r.lane->credits(to, 0) == n + 1; }); });
+          [&](int to) { await("credit", [&] { return r.lane->credited(to, 0, n + 1); }); });
       r.fabric->release(block);
     }
   });
@@ -304,7 +304,7 @@ TEST_P(FabricTest, SleepersAreWoken) {
       wait_for([&] { return r.lane->arrival(from, 0, n).header != nullptr; });
       r.lane->credit(from, 0, n + 1);
       if (r.me == 0 && n + 1 == kRounds) break;
-      wait_for([&] { return r.lane->credits(to, 0) + kMailboxDepth > sent; });
+      wait_for([&] { return r.lane->room(to, 0, sent); });
       send();
     }
   });

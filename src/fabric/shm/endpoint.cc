@@ -177,9 +177,13 @@ void ShmEndpoint::credit(int peer, int channel, std::uint64_t total) {
   ring(*to.bell);
 }
 
-std::uint64_t ShmEndpoint::credits(int peer, int channel) {
+bool ShmEndpoint::credited(int peer, int channel, std::uint64_t total) {
+  Peer& from = at(peer);
+  std::uint64_t& known = from.credits[static_cast<std::size_t>(channel)];
+  if (known >= total) return true;
   // acquire: pairs with the release in credit().
-  return at(peer).ours->credits[channel].total.load(std::memory_order_acquire);
+  known = from.ours->credits[channel].total.load(std::memory_order_acquire);
+  return known >= total;
 }
 
 std::byte* ShmEndpoint::reach(int peer, Location where, std::size_t bytes) {

@@ -2,6 +2,7 @@
 // loads from the own one; layout.h draws them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -31,7 +32,7 @@ class ShmEndpoint final : public Endpoint {
             const void* payload) override;
   Arrival arrival(int peer, int channel, std::uint64_t number) override;
   void credit(int peer, int channel, std::uint64_t total) override;
-  std::uint64_t credits(int peer, int channel) override;
+  bool credited(int peer, int channel, std::uint64_t total) override;
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
 
   void entered(std::uint64_t sequence) override;
@@ -46,6 +47,9 @@ class ShmEndpoint final : public Endpoint {
     Inbox* theirs = nullptr;  // what we write: our place in the peer's segment
     Inbox* ours = nullptr;    // what we read: the peer's place in our segment
     Control* bell = nullptr;
+    // As last read. The peer writes its count with every credit, so reading it fetches a line
+    // from the peer's core: only where what is known does not suffice.
+    std::array<std::uint64_t, kMaxChannels> credits{};
     Lane* lane = nullptr;
     Reached reached;
   };
