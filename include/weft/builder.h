@@ -86,7 +86,8 @@ class Builder {
   void copy(std::vector<Operand> dst, Operand src);
   void reduce(std::vector<Operand> dst, std::vector<Operand> src, Partial partial);
   void put(Operand src, std::vector<int> to, int channel);
-  void put(Operand dst, Operand src, int to, int channel);  // dst in `to`'s output
+  // dst[i] in the output of to[i].
+  void put(std::vector<Operand> dst, Operand src, std::vector<int> to, int channel);
   void signal(std::vector<int> to, int channel, Operand of);
   void wait(int from, int channel, Operand of);
   void credit(int from, int channel, Operand of);

@@ -48,14 +48,10 @@ class PySection {
   bool chunked_;
 };
 
-void put(PyBuilder& b, const Operand& src, Ranks to, int channel, std::optional<Operand> dst) {
+void put(PyBuilder& b, const Operand& src, Ranks to, int channel, std::optional<Operands> dst) {
   auto ranks = many(std::move(to));
   if (!dst) return b->put(src, std::move(ranks), channel);
-  if (ranks.size() != 1)
-    throw weft::InvalidPlan(b->shape().algorithm + ", rank " + std::to_string(b->rank()) +
-                            ": a put with a destination goes to one rank, not " +
-                            std::to_string(ranks.size()) + ": write one for each");
-  b->put(std::move(*dst), src, ranks.front(), channel);
+  b->put(many(std::move(*dst)), src, std::move(ranks), channel);
 }
 
 void signal(PyBuilder& b, Ranks to, int channel, std::optional<Operand> of) {

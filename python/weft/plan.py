@@ -34,7 +34,7 @@ The builder's words:
     b.lag(trips)                          the steps that follow work so many chunks behind
     b.copy(dst, src)                      dst: one operand, or a list of two
     b.reduce(dst, [src, ...], last=False) last=True: the one that scales (avg, premul_sum)
-    b.put(src, to, channel, dst=None)     to: a rank or a list; dst: an output_of(to)
+    b.put(src, to, channel, dst=None)     to: a rank or a list; dst: an output_of() for each
     b.signal(to, channel, of=None)        `of`: the range whose chunks the message goes with
     b.wait(source, channel, of=None)
     b.credit(source, channel, of=None)

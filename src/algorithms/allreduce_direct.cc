@@ -32,17 +32,18 @@ void write(Builder& b) {
   const auto peers = others(all);
   const Operand mine = b.output(b.rank());
   b.blocks(b.ranks(), b.ranks());
-  const int ch = b.channel(1);
+  const int ch = b.channel(4);
   std::vector<Operand> inputs;
   for (int rank = 0; rank < b.ranks(); ++rank) inputs.push_back(b.input_of(rank, b.rank()));
 
   if (!peers.empty()) enter(b, peers, ch);
   b.chunks([&] {
     b.reduce({mine}, inputs, Builder::kLast);
-    for (int peer : peers) b.put(b.output_of(peer, b.rank()), mine, peer, ch);
+    if (!peers.empty()) put_everywhere(b, mine, peers, ch);
     b.lag(2);
     for (int peer : peers) {
       b.wait(peer, ch, b.output(peer));
+      b.copy({b.output(peer)}, b.slot(peer, ch));
       b.credit(peer, ch, b.output(peer));
     }
   });

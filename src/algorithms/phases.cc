@@ -23,8 +23,15 @@ void receive(Builder& b, Sum& sum, int from, int channel) {
 void store(Builder& b, const Operand& output, const Sum& sum, const std::vector<int>& to,
            int channel) {
   b.reduce({output}, sum.terms, Builder::kLast);
-  if (!to.empty()) b.put(output, to, channel);
+  if (!to.empty()) put_everywhere(b, output, to, channel);
   release(b, sum);
+}
+
+void put_everywhere(Builder& b, const Operand& output, const std::vector<int>& to, int channel) {
+  std::vector<Operand> dst;
+  for (int rank : to)
+    dst.push_back(b.output_of(rank, output.range.block.base, output.range.blocks));
+  b.put(dst, output, to, channel);
 }
 
 void release(Builder& b, const Sum& sum) {

@@ -50,9 +50,11 @@ Sum own(const Operand& input);
 int send(Builder& b, const Sum& sum, int to, const Wire& wire);
 // Waits for the next message and makes it the last term.
 void receive(Builder& b, Sum& sum, int from, int channel);
-// output = scale * sum, the one place where a plan scales. Puts the result on to `to`, if there
-// are any: a copy writes a slot's lines without fetching them from the core that read them
-// last, which the stores of a reduction would. Releases.
+// Puts a range of the own output into the same range of others' outputs.
+void put_everywhere(Builder& b, const Operand& output, const std::vector<int>& to, int channel);
+// output = scale * sum, the one place where a plan scales. Puts the result on to the outputs of
+// `to`, if there are any: a copy writes a slot's lines without fetching them from the core that
+// read them last, which the stores of a reduction would. Releases.
 void store(Builder& b, const Operand& output, const Sum& sum, const std::vector<int>& to = {},
            int channel = -1);
 // Credits the messages among the terms.

@@ -50,8 +50,19 @@ void Lane::run_current(std::chrono::milliseconds timeout) {
         examine(run_, *endpoint_, me_, members_, sequence, deadline);
     }
   } catch (...) {
-    fate_->end(reason(std::current_exception(), me_));
+    fail();
+  }
+}
+
+// A peer that failed first tells why, then takes its memory away: of both, the first counts.
+void Lane::fail() {
+  std::string aborted = endpoint_->why_aborted();
+  fate_->end(aborted.empty() ? reason(std::current_exception(), me_) : aborted);
+  try {
     throw;
+  } catch (const PeerLost&) {
+    if (aborted.empty()) throw;
+    throw Aborted(aborted);
   }
 }
 
@@ -110,8 +121,11 @@ bool Lane::step(bool look, Finished& finished) {
       moved = true;
     }
   } catch (...) {
-    fate_->end(reason(std::current_exception(), me_));
-    fail_all(std::current_exception(), finished);
+    try {
+      fail();
+    } catch (...) {
+      fail_all(std::current_exception(), finished);
+    }
     moved = true;
   }
   disown();

@@ -15,9 +15,13 @@ Span Run::span(const Step& step, std::size_t chunk) const {
   return chunk_of(size, binding_->chunk, chunk);
 }
 
-std::byte* Run::user(const Operand& operand, const Span& span) {
+std::size_t Run::offset_of(const Operand& operand, const Span& span) const {
   std::size_t start = binding_->part(operand.buffer).offset(operand.range.block.at(round_));
-  std::size_t offset = (start + span.first) * binding_->element;
+  return (start + span.first) * binding_->element;
+}
+
+std::byte* Run::user(const Operand& operand, const Span& span) {
+  std::size_t offset = offset_of(operand, span);
   if (is_me(operand)) return binding_->user[static_cast<std::size_t>(operand.buffer)] + offset;
   int owner = operand.rank.at(round_);
   const Remote& remote = remote_[static_cast<std::size_t>(owner)];
@@ -32,10 +36,19 @@ std::byte* Run::user(const Operand& operand, const Span& span) {
                                span.count * binding_->element);
 }
 
+std::byte* Run::reachable(const Operand& output, const Span& span) {
+  int owner = output.rank.at(round_);
+  Location where = remote_[static_cast<std::size_t>(owner)].output;
+  if (!where) return nullptr;
+  return lane_->endpoint.reach(binding_->member(owner), where + offset_of(output, span),
+                               span.count * binding_->element);
+}
+
 const std::byte* Run::received(int peer, int channel) {
   std::uint64_t number = lane_->stream(peer, channel).credited;
   Arrival arrival = lane_->endpoint.arrival(peer, channel, number);
   if (arrival.header->bytes <= kInlineBytes) return arrival.inlined;
+  if (arrival.header->delivered) return binding_->user[1] + arrival.header->input.bits;
   return lane_->endpoint.reach(peer, arrival.header->input, arrival.header->bytes);
 }
 

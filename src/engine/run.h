@@ -61,7 +61,7 @@ class Run {
   bool copy(const Step& step, std::size_t chunk);
   bool reduce(const Step& step, std::size_t chunk);
   bool put(const Step& step, std::size_t chunk);
-  bool put_direct(const Step& step, std::size_t chunk);
+  bool deliver(const Step& step, std::size_t chunk);
   bool signal(const Step& step);
   bool wait(const Step& step);
   void credit(const Step& step);
@@ -69,8 +69,12 @@ class Run {
 
   std::size_t extent(const Step& step) const;
   Span span(const Step& step, std::size_t chunk) const;
+  // Bytes before it in its buffer.
+  std::size_t offset_of(const Operand& operand, const Span& span) const;
   std::byte* user(const Operand& operand, const Span& span);
   const std::byte* received(int peer, int channel);
+  // Of another rank's output; null if it is not known to be in reach.
+  std::byte* reachable(const Operand& output, const Span& span);
   bool slot_is_free(std::size_t begin, std::size_t end);
   // The own slot on `channel` for `bytes`, or null while a reader may still be in it.
   std::byte* own_slot(int channel, std::size_t bytes);
@@ -79,6 +83,8 @@ class Run {
   bool room(const Step& step);
   void send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
             std::size_t slot_end);
+  void send_to(const Index& to, int plan_channel, const Header& header, const void* payload,
+               std::size_t slot_begin, std::size_t slot_end);
   Header header(std::size_t elements) const;
   void compare(int peer, const Header& header, const Step& step) const;
   [[noreturn]] void mismatch(int member, const Signature& ours, const Signature& theirs) const;
@@ -116,8 +122,9 @@ class Run {
   struct Remote {
     Location input, output;
   };
-  std::vector<Remote> remote_;  // by plan rank, from payload-free messages
+  std::vector<Remote> remote_;  // by plan rank, from its messages
 
+  std::vector<std::byte*> reached_;  // a put's destinations
   std::vector<kernels::Source> sources_;
   std::vector<kernels::Target> targets_;
 };

@@ -14,7 +14,7 @@ bool Run::go(const Step& step, std::size_t chunk) {
     case Verb::kReduce:
       return reduce(step, chunk);
     case Verb::kPut:
-      return step.dst.empty() ? put(step, chunk) : put_direct(step, chunk);
+      return step.dst.empty() ? put(step, chunk) : deliver(step, chunk);
     case Verb::kSignal:
       return signal(step);
     case Verb::kWait:
@@ -89,14 +89,17 @@ bool Run::room(const Step& step) {
 
 void Run::send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
                std::size_t slot_end) {
-  int channel = channel_of(step.channel);
-  for (const Index& index : step.peers) {
-    int peer = peer_of(index);
-    std::uint64_t number = lane_->stream(peer, channel).posted++;
-    lane_->endpoint.post(peer, channel, number, header, payload);
-    if (slot_begin != slot_end) lane_->slots.note(slot_begin, slot_end, peer, channel, number);
-  }
-  ++lane_->sent[static_cast<std::size_t>(channel)];
+  for (const Index& index : step.peers)
+    send_to(index, step.channel, header, payload, slot_begin, slot_end);
+  ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
+}
+
+void Run::send_to(const Index& to, int plan_channel, const Header& header, const void* payload,
+                  std::size_t slot_begin, std::size_t slot_end) {
+  int peer = peer_of(to), channel = channel_of(plan_channel);
+  std::uint64_t number = lane_->stream(peer, channel).posted++;
+  lane_->endpoint.post(peer, channel, number, header, payload);
+  if (slot_begin != slot_end) lane_->slots.note(slot_begin, slot_end, peer, channel, number);
 }
 
 bool Run::put(const Step& step, std::size_t chunk) {
@@ -129,12 +132,39 @@ bool Run::put(const Step& step, std::size_t chunk) {
   return true;
 }
 
-bool Run::put_direct(const Step& step, std::size_t chunk) {
+// Never by reference: what was written a moment ago lies in this core's cache, from where a
+// copy is taken faster here than by the reader.
+bool Run::deliver(const Step& step, std::size_t chunk) {
   if (!room(step)) return false;
   Span part = span(step, chunk);
-  kernels::copy(user(step.dst[0], part), nullptr, user(step.src[0], part),
-                part.count * binding_->element);
-  send(step, header(extent(step)), nullptr, 0, 0);
+  std::size_t bytes = part.count * binding_->element;
+  const std::byte* source = user(step.src[0], part);
+  Header head = header(extent(step));
+  head.bytes = static_cast<std::uint32_t>(bytes);
+  if (bytes <= kInlineBytes) {
+    send(step, head, source, 0, 0);
+    return true;
+  }
+  reached_.clear();
+  for (const Operand& output : step.dst) reached_.push_back(reachable(output, part));
+  std::size_t begin = slot_offset(step.channel);
+  bool staged = std::find(reached_.begin(), reached_.end(), nullptr) != reached_.end();
+  if (staged) {
+    if (!slot_is_free(begin, begin + bytes)) return false;
+    kernels::copy(lane_->slots.at(begin), nullptr, source, bytes);
+  }
+  for (std::size_t i = 0; i < step.peers.size(); ++i) {
+    head.delivered = reached_[i] != nullptr;
+    if (reached_[i]) {
+      kernels::copy(reached_[i], nullptr, source, bytes);
+      head.input = {offset_of(step.dst[i], part)};
+      send_to(step.peers[i], step.channel, head, nullptr, 0, 0);
+    } else {
+      head.input = lane_->slots.where(begin);
+      send_to(step.peers[i], step.channel, head, nullptr, begin, begin + bytes);
+    }
+  }
+  ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
   return true;
 }
 
@@ -168,9 +198,10 @@ bool Run::wait(const Step& step) {
   }
   compare(step.peers[0].at(round_), *arrival.header, step);
   ++stream.waited;
-  if (arrival.header->bytes == 0)
-    remote_[static_cast<std::size_t>(step.peers[0].at(round_))] = {arrival.header->input,
-                                                                   arrival.header->output};
+  Remote& remote = remote_[static_cast<std::size_t>(step.peers[0].at(round_))];
+  if (arrival.header->bytes == 0) remote.input = arrival.header->input;
+  if (arrival.header->bytes == 0 || arrival.header->bytes > kInlineBytes)
+    remote.output = arrival.header->output;
   return true;
 }
 

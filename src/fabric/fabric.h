@@ -51,8 +51,11 @@ inline constexpr std::size_t kInlineBytes = 448;
 struct Header {
   Signature signature;
   std::uint32_t bytes = 0;  // of payload
+  std::uint32_t delivered = 0;
   // bytes == 0: the sender's user buffers where they are symmetric, for one-sided access.
-  // bytes > kInlineBytes: `input` is where the payload lies. In between: unused.
+  // bytes > kInlineBytes: `input` is where the payload lies: a place of the sender's or, if it
+  // is delivered, the bytes before it in the receiver's output. `output` is as above.
+  // In between: unused.
   Location input;
   Location output;
 };

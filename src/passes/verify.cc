@@ -26,6 +26,26 @@ void execute(const std::vector<Run>& runs, Trees& trees, Findings& findings, Ver
   }
 }
 
+bool delivers(const Plan& plan) {
+  for (const Program& program : plan.programs)
+    for (const Section& section : program)
+      for (const Step& step : section.steps)
+        if (step.verb == Verb::kPut && !step.dst.empty()) return true;
+  return false;
+}
+
+std::vector<Scenario> calls_of(const Plan& plan, int trips) {
+  std::vector<Scenario> calls = scenarios_of(plan.shape, trips);
+  if (!delivers(plan)) return calls;
+  std::vector<Scenario> symmetric = calls;
+  for (Scenario& call : symmetric) {
+    call.symmetric = true;
+    call.name += ", symmetric";
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
 // All calls of `trips` chunks a block. A plan with fewer kinds of calls than another
 // starts over with its first.
 void execute_all(const std::vector<const Plan*>& plans, int trips, Trees& trees, Findings& findings,
@@ -33,7 +53,7 @@ void execute_all(const std::vector<const Plan*>& plans, int trips, Trees& trees,
   std::vector<std::vector<Scenario>> calls;
   std::size_t most = 0;
   for (const Plan* plan : plans) {
-    calls.push_back(scenarios_of(plan->shape, trips));
+    calls.push_back(calls_of(*plan, trips));
     most = std::max(most, calls.back().size());
   }
   for (std::size_t call = 0; call < most && !findings.full(); ++call) {

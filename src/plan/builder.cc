@@ -197,9 +197,9 @@ void Builder::put(Operand src, std::vector<int> to, int channel) {
   add(std::move(step));
 }
 
-void Builder::put(Operand dst, Operand src, int to, int channel) {
-  Step step = message(Verb::kPut, {to}, channel, no_range());
-  step.dst = {std::move(dst)};
+void Builder::put(std::vector<Operand> dst, Operand src, std::vector<int> to, int channel) {
+  Step step = message(Verb::kPut, to, channel, no_range());
+  step.dst = std::move(dst);
   step.src = {std::move(src)};
   step.extent = range_of(step);
   add(std::move(step));

@@ -44,10 +44,20 @@ std::string fault_of_destination(const Operand& operand, const Step& step, const
            ": only put(dst, src, to, channel) writes to another rank";
   if (step.verb == Verb::kPut && operand.buffer == Buffer::kSlot)
     return "names a slot as the destination of a put: leave the destination out";
-  if (step.verb == Verb::kPut && operand.rank != step.peers.front())
-    return "puts to rank " + number(step.peers.front().base) + " into a buffer of rank " +
-           number(operand.rank.base) + ": name the buffer with output_of(" +
-           number(step.peers.front().base) + ", ...)";
+  return {};
+}
+
+// A put's destinations are the addressees', in their order.
+std::string fault_of_addresses(const Step& step) {
+  if (step.verb != Verb::kPut || step.dst.empty()) return {};
+  if (step.dst.size() != step.peers.size())
+    return "puts to " + std::to_string(step.peers.size()) + " ranks with " +
+           std::to_string(step.dst.size()) + " destinations: give one for each, or none";
+  for (std::size_t i = 0; i < step.dst.size(); ++i)
+    if (step.dst[i].rank != step.peers[i])
+      return "puts to rank " + number(step.peers[i].base) + " into a buffer of rank " +
+             number(step.dst[i].rank.base) + ": name the buffer with output_of(" +
+             number(step.peers[i].base) + ", ...)";
   return {};
 }
 
@@ -130,11 +140,11 @@ std::string fault_of(const Step& step, const StepPlace& place) {
     if (auto fault = fault_of_peers(step, place); !fault.empty()) return fault;
   if (moves) {
     if (auto fault = fault_of_operands(step, place); !fault.empty()) return fault;
+    if (auto fault = fault_of_addresses(step); !fault.empty()) return fault;
     if (auto fault = fault_of_counts(step); !fault.empty()) return fault;
   }
   if (step.lag > 0 && !place.chunked) return "lags in once(): only chunks can lag";
-  if (step.verb == Verb::kPut && step.dst.empty() && !place.chunked)
-    return "sends a chunk from once(): write chunks(), or name a destination in the peer's buffer";
+  if (step.verb == Verb::kPut && !place.chunked) return "sends a chunk from once(): write chunks()";
   return fault_of_extent(step, place);
 }
 

@@ -112,7 +112,7 @@ rank 1
         [
             ("ranks are 0 .. 3", lambda b: b.put(b.input(), 4, 0)),
             ("twice", lambda b: b.put(b.input(), [2, 2], 0)),
-            ("goes to one rank", lambda b: b.put(b.input(), [2, 3], 0, dst=b.output_of(2))),
+            ("one for each", lambda b: b.put(b.input(), [2, 3], 0, dst=b.output_of(2))),
             ("not declared", lambda b: b.wait(2, 7, b.input())),
             ("reads the own slot", lambda b: b.copy(b.output(), b.slot(0))),
             ("lag(256)", lambda b: b.lag(256)),

@@ -185,11 +185,16 @@ inline Write put_into_peers(bool ready) {
   return [ready](Builder& b) {
     int ch = b.channel(1), me = b.rank();
     if (ready) meet(b, ch);
-    b.once([&] {
+    b.chunks([&] {
       b.copy({b.output(me)}, b.input());
-      for (int peer : others(b)) b.put(b.output_of(peer, me), b.input(), peer, ch);
-      for (int peer : others(b)) b.wait(peer, ch, b.output(peer));
-      for (int peer : others(b)) b.credit(peer, ch, b.output(peer));
+      std::vector<Operand> outputs;
+      for (int peer : others(b)) outputs.push_back(b.output_of(peer, me));
+      b.put(outputs, b.input(), others(b), ch);
+      for (int peer : others(b)) {
+        b.wait(peer, ch, b.output(peer));
+        b.copy({b.output(peer)}, b.slot(peer, ch));
+        b.credit(peer, ch, b.output(peer));
+      }
     });
   };
 }

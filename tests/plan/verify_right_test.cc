@@ -62,6 +62,8 @@ const std::vector<Right> kRight = {
     {"chain_broadcast", kBroadcast, {1, 2, 3, 4, 5, 8}, chain_broadcast},
     {"pull_broadcast", kBroadcast, {2, 3, 4, 5, 8}, pull_broadcast(Omit::kNothing)},
     {"put_into_peers", Collective::kAllgather, {2, 3, 4, 5, 8}, put_into_peers(true)},
+    // Nobody has said where its output lies, so the puts go into slots.
+    {"put_into_slots", Collective::kAllgather, {2, 3, 4, 5, 8}, put_into_peers(false)},
     {"central_barrier", Collective::kBarrier, {1, 2, 3, 4, 5, 8}, central_barrier},
 };
 

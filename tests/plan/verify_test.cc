@@ -122,10 +122,12 @@ void eager_relay(Builder& b) {
   b.chunks([&] {
     if (me == 0) {
       b.copy({b.output()}, b.input());
-      b.put(b.output_of(1), b.input(), 1, ch);
+      b.put({b.output_of(1)}, b.input(), {1}, ch);
     } else if (me == 1) {
-      b.put(b.output(), {2}, ch);
+      b.copy({b.slot(ch)}, b.output());
+      b.signal({2}, ch, b.output());
       b.wait(0, ch, b.output());
+      b.copy({b.output()}, b.slot(0, ch));
       b.credit(0, ch, b.output());
     } else {
       b.wait(1, ch, b.output());
@@ -140,8 +142,8 @@ void same_target(Builder& b) {
   b.param("root", 0);
   int ch = b.channel(1), me = b.rank();
   meet(b, ch);
-  b.once([&] {
-    if (me > 0) return b.put(b.output_of(0), b.input(), 0, ch);
+  b.chunks([&] {
+    if (me > 0) return b.put({b.output_of(0)}, b.input(), {0}, ch);
     for (int peer : others(b)) b.wait(peer, ch, b.output(peer));
     for (int peer : others(b)) b.credit(peer, ch, b.output(peer));
     for (int block = 0; block < 3; ++block) b.copy({b.output(block)}, b.input());
@@ -174,12 +176,10 @@ const std::vector<Wrong> kRace = {
      "copy", "rank 0 may have given back"},
     {"not_acknowledged", kBroadcast, 3, pull_broadcast(Omit::kAcknowledge), Fault::kRace, 0, kEnd,
      "rank 1 may still read"},
-    {"put_not_ready", Collective::kAllgather, 2, put_into_peers(false), Fault::kRace, 0, "put",
-     "reaches into a buffer of rank 1 before"},
-    {"read_before_put_arrives", kBroadcast, 3, eager_relay, Fault::kRace, 1, "put output[0]@1 -> 2",
+    {"read_before_put_arrives", kBroadcast, 3, eager_relay, Fault::kRace, 1, "copy slot[0]@1",
      "reads what rank 0 writes, in no order"},
-    {"same_target", Collective::kGather, 3, same_target, Fault::kRace, 1, "put",
-     "writes what rank 2 writes"},
+    {"same_target", Collective::kGather, 3, same_target, Fault::kRace, 2, "put",
+     "writes what rank 1 writes"},
     {"told_by_payload", kBroadcast, 2, told_by_payload, Fault::kRace, 1, "copy",
      "message without payload"},
 };

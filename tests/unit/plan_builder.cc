@@ -56,7 +56,7 @@ const Misuse kInChunks[] = {
     {"goes with no block", [](B& b) { b.wait(2, 0, b.input(0, 0)); }},
     {"equal size", [](B& b) { b.copy({b.output(0, 2)}, b.input()); }},
     {"equal size", [](B& b) { b.reduce({b.output()}, {b.input(), b.output(0, 2)}, B::kLast); }},
-    {"equal size", [](B& b) { b.put(b.output_of(2, 0, 2), b.input(), 2, 0); }},
+    {"equal size", [](B& b) { b.put({b.output_of(2, 0, 2)}, b.input(), {2}, 0); }},
     {"slot to slot", [](B& b) { b.copy({b.slot(0)}, b.slot(2, 0)); }},
     {"0 destinations", [](B& b) { b.copy({}, b.input()); }},
     {"3 destinations", [](B& b) { b.copy({b.output(0), b.output(1), b.output(2)}, b.input()); }},
@@ -66,15 +66,15 @@ const Misuse kInChunks[] = {
     {"writes to rank 3",
      [](B& b) { b.reduce({b.output_of(3)}, {b.input(), b.output()}, B::kLast); }},
     {"writes to an input", [](B& b) { b.copy({b.input(1)}, b.input()); }},
-    {"writes to an input", [](B& b) { b.put(b.input_of(2), b.input(), 2, 0); }},
+    {"writes to an input", [](B& b) { b.put({b.input_of(2)}, b.input(), {2}, 0); }},
     {"reads the own slot", [](B& b) { b.copy({b.output()}, b.slot(0)); }},
     {"reads the own slot", [](B& b) { b.reduce({b.output()}, {b.input(), b.slot(0)}, B::kLast); }},
     {"reads the own slot", [](B& b) { b.put(b.slot(0), {2}, 0); }},
     {"puts a received slot on", [](B& b) { b.put(b.slot(2, 0), {3}, 0); }},
     {"puts from a buffer of rank 2", [](B& b) { b.put(b.input_of(2), {3}, 0); }},
-    {"into a buffer of rank 3", [](B& b) { b.put(b.output_of(3), b.input(), 2, 0); }},
-    {"into a buffer of rank 1", [](B& b) { b.put(b.output(), b.input(), 2, 0); }},
-    {"slot as the destination of a put", [](B& b) { b.put(b.slot(0), b.input(), 2, 0); }},
+    {"into a buffer of rank 3", [](B& b) { b.put({b.output_of(3)}, b.input(), {2}, 0); }},
+    {"into a buffer of rank 1", [](B& b) { b.put({b.output()}, b.input(), {2}, 0); }},
+    {"slot as the destination of a put", [](B& b) { b.put({b.slot(0)}, b.input(), {2}, 0); }},
     {"a slot as what a message goes with", [](B& b) { b.wait(2, 0, b.slot(2, 0)); }},
     {"a slot as what a message goes with", [](B& b) { b.signal({2}, 0, b.slot(0)); }},
     {"has no range", [](B& b) { b.signal({2}, 0); }},
@@ -183,7 +183,7 @@ TEST(Builder, ExtentIsTheFirstRange) {
   b.chunks([&] {
     b.copy({b.slot(0), b.output(2)}, b.input(1));
     b.reduce({b.slot(0)}, {b.slot(2, 0), b.input(3)}, Builder::kPartial);
-    b.put(b.output_of(3, 1, 2), b.input(0, 2), 3, 0);
+    b.put({b.output_of(3, 1, 2)}, b.input(0, 2), {3}, 0);
     b.wait(2, 0, b.output_of(2, 3));
   });
   b.once([&] { b.wait(2, 0); });

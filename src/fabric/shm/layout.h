@@ -18,7 +18,7 @@
 //       0   8  stamp: message number + 1, stored last with release
 //       8  24  header.signature
 //      32   4  header.bytes
-//      36   4  -
+//      36   4  header.delivered
 //      40  16  header.input, header.output  |  payload of 1 .. 24 bytes: one line is
 //      56   8  -                            |  all that moves for a small message
 //      64 448  payload of 25 .. 448 bytes
@@ -34,7 +34,7 @@
 namespace weft::shm {
 
 // Counts changes of this file and of wire.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 
 inline constexpr std::size_t kLine = 64;
 

@@ -9,7 +9,7 @@ std::string name(int rank) { return "rank " + std::to_string(rank); }
 }  // namespace
 
 // The first cell of an input or output operand's current chunk.
-bool Machine::locate(int rank, const Operand& operand, std::size_t& first) {
+bool Machine::place_of(int rank, const Operand& operand, std::size_t& first) {
   const Cursor& cursor = state(rank).cursor;
   int owner = peer_of(rank, operand.rank), block = peer_of(rank, operand.range.block);
   const Scenario& call = scenario(rank);
@@ -30,6 +30,13 @@ bool Machine::locate(int rank, const Operand& operand, std::size_t& first) {
     return false;
   }
   first = first_cell(rank, operand);
+  return true;
+}
+
+// The same, for a step that needs it to be in reach.
+bool Machine::locate(int rank, const Operand& operand, std::size_t& first) {
+  if (!place_of(rank, operand, first)) return false;
+  int owner = peer_of(rank, operand.rank);
   if (owner == rank ||
       state(rank).announced[static_cast<std::size_t>(owner)] == state(rank).run + 1)
     return true;
@@ -81,7 +88,9 @@ bool Machine::load_slot(int rank, const Operand& operand, std::vector<Value>& va
                                            where(message.event));
   if (message.stale)
     complain(Fault::kPutSource, "whose source may have been written since " + where(message.event));
-  message.readers[entry.reader].last = now(rank);
+  Reader& reader = message.readers[entry.reader];
+  reader.last = now(rank);
+  if (reader.delivered) return load_cells(rank, reader.target, values);
   values = message.values;
   return true;
 }

@@ -25,7 +25,7 @@ Machine::Machine(std::vector<Run> runs, Trees& trees, Findings& findings)
   for (const Run& run : runs_) memories_.emplace_back(run.plan->shape, *run.scenario);
   auto ranks = static_cast<std::size_t>(runs_[0].plan->shape.ranks);
   ranks_.resize(ranks);
-  for (Rank& rank : ranks_) rank.announced.resize(ranks);
+  for (Rank& rank : ranks_) rank.announced.resize(ranks), rank.heard.resize(ranks);
   starts_.resize(runs_.size());
   for (std::vector<Access>& starts : starts_)
     for (std::size_t rank = 0; rank < ranks; ++rank)
@@ -119,7 +119,7 @@ Hold Machine::hold_of(int rank) {
   if (step->verb == Verb::kSignal || step->verb == Verb::kPut)
     for (const Index& peer : step->peers)
       if (Hold hold = traffic_.mailbox_hold(rank, peer_of(rank, peer), step->channel)) return hold;
-  if (step->verb == Verb::kPut && step->dst.empty()) return traffic_.slot_hold(rank, step->channel);
+  if (step->verb == Verb::kPut) return traffic_.slot_hold(rank, step->channel);
   if (step->verb == Verb::kCopy || step->verb == Verb::kReduce)
     for (const Operand& operand : step->dst)
       if (operand.buffer == Buffer::kSlot)

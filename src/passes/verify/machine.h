@@ -58,6 +58,7 @@ class Machine {
     Hold hold;
     std::vector<OwnSlot> slots;
     std::vector<std::size_t> announced;  // by owner: run + 1 of its last payload-free message
+    std::vector<std::size_t> heard;      // by owner: run + 1 of its last message of any kind
   };
 
   // machine.cc: scheduling.
@@ -76,15 +77,17 @@ class Machine {
   void copy(int rank);
   void reduce(int rank);
   void put(int rank);
+  bool deliver(int rank, const Step& step, Message& message);
   void signal(int rank);
   void wait(int rank);
   void credit(int rank);
   Message message_of(int rank) const;
   void send(int rank, Message message);
-  void land(int rank, MessageId id);
+  void land(int rank, MessageId id, std::size_t target);
 
   // access.cc: operands.
   bool locate(int rank, const Operand& operand, std::size_t& first);
+  bool place_of(int rank, const Operand& operand, std::size_t& first);
   bool load(int rank, const Operand& operand, std::vector<Value>& values);
   bool load_cells(int rank, std::size_t first, std::vector<Value>& values);
   bool load_slot(int rank, const Operand& operand, std::vector<Value>& values);

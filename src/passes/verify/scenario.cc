@@ -102,18 +102,17 @@ bool can_alias(const PlanShape& shape, int rank) {
 // Trips of a section that its sends on `channel` can be ahead of what is returned.
 int trips_under_way(const Section& section, int channel, int slots) {
   int sends = 0;
-  bool filled = false, bare = false;
+  bool filled = false;
   for (const Step& step : section.steps) {
     for (const Operand& operand : step.dst)
       filled = filled || (operand.buffer == Buffer::kSlot && operand.channel == channel);
     if (step.channel != channel) continue;
     if (step.verb == Verb::kSignal || step.verb == Verb::kPut) ++sends;
-    bare = bare || (step.verb == Verb::kPut && !step.dst.empty());
-    filled = filled || (step.verb == Verb::kPut && step.dst.empty());
+    filled = filled || step.verb == Verb::kPut;
   }
   if (sends == 0) return 0;
   // Nothing but the mailbox holds back messages without a slot.
-  if (bare || !filled) return kMailboxDepth;
+  if (!filled) return kMailboxDepth;
   return std::min((slots + sends - 1) / sends, kMailboxDepth);
 }
 

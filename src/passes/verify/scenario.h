@@ -26,6 +26,10 @@ struct Scenario {
   std::vector<Partition> input;  // by rank
   std::vector<Partition> output;
   std::vector<bool> in_place;  // by rank: each caller places its own buffers
+  // All outputs are symmetric memory, where puts with destinations write them. What holds here
+  // and where none is holds for any mixture: a put into one rank's output touches nothing of
+  // another's but what a slot would.
+  bool symmetric = false;
 
   const Partition& part(int rank, Buffer buffer) const {
     return (buffer == Buffer::kInput ? input : output)[static_cast<std::size_t>(rank)];

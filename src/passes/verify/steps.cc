@@ -54,22 +54,34 @@ void Machine::put(int rank) {
           "sends on a channel whose slot was filled at " + where(slot.event) + " and not sent");
   slot.filled = false;
   Message message = message_of(rank);
-  message.payload = step.dst.empty() ? Payload::kLazy : Payload::kDirect;
+  message.payload = step.dst.empty() ? Payload::kLazy : Payload::kSlot;
   message.count = state(rank).cursor.span().count;
   if (!locate(rank, step.src[0], message.source) || !load_cells(rank, message.source, values_))
     return;
-  if (!step.dst.empty()) {
-    if (!locate(rank, step.dst[0], message.target)) return;
-    store_cells(rank, message.target, values_);
-  }
   message.values = values_;
   auto id = static_cast<MessageId>(traffic_.size());
   Memory& memory = memory_of(rank);
-  for (std::size_t i = 0; i < message.count; ++i) {
-    memory.add_put(memory[message.source + i], id);
-    if (!step.dst.empty()) memory[message.target + i].landing = id;
-  }
+  if (step.dst.empty())
+    for (std::size_t i = 0; i < message.count; ++i) memory.add_put(memory[message.source + i], id);
+  else if (scenario(rank).symmetric && !deliver(rank, step, message))
+    return;
   send(rank, std::move(message));
+}
+
+// Writes a put's payload into the outputs of those that have said where they are.
+bool Machine::deliver(int rank, const Step& step, Message& message) {
+  Memory& memory = memory_of(rank);
+  for (std::size_t i = 0; i < step.dst.size(); ++i) {
+    Reader& reader = message.readers[i];
+    auto owner = static_cast<std::size_t>(reader.last.rank);
+    if (state(rank).heard[owner] != state(rank).run + 1) continue;
+    if (!place_of(rank, step.dst[i], reader.target)) return false;
+    reader.delivered = true;
+    store_cells(rank, reader.target, message.values);
+    for (std::size_t k = 0; k < message.count; ++k)
+      memory[reader.target + k].landing = static_cast<MessageId>(traffic_.size());
+  }
+  return true;
 }
 
 void Machine::signal(int rank) {
@@ -103,16 +115,18 @@ void Machine::wait(int rank) {
               std::to_string(from) + " sent with " + std::to_string(message.extent) + " at " +
               where(message.event));
   }
+  state(rank).heard[static_cast<std::size_t>(from)] = state(rank).run + 1;
   if (message.bare()) state(rank).announced[static_cast<std::size_t>(from)] = state(rank).run + 1;
-  if (message.payload == Payload::kDirect) land(rank, entry.message);
+  if (message.readers[entry.reader].delivered)
+    land(rank, entry.message, message.readers[entry.reader].target);
 }
 
-// A one-sided put has surely arrived when its target has the message, not before.
-void Machine::land(int rank, MessageId id) {
+// What was put into an output has surely arrived when its owner has the message, not before.
+void Machine::land(int rank, MessageId id, std::size_t target) {
   const Message& message = traffic_[id];
   Memory& memory = memory_of(rank);
   for (std::size_t i = 0; i < message.count; ++i) {
-    Cell& cell = memory[message.target + i];
+    Cell& cell = memory[target + i];
     if (cell.landing != id) continue;  // overwritten, which was a race
     cell.landing = kNone;
     cell.write = now(rank);

@@ -66,7 +66,7 @@ MessageId Traffic::post(Message message) {
   Sender& own = sender(message.rank);
   own.sent.push_back(id);
   own.turns[static_cast<std::size_t>(message.channel)].sent.push_back(id);
-  if (message.put()) own.puts.push_back(id);
+  if (message.payload == Payload::kLazy) own.puts.push_back(id);
   message.outstanding = static_cast<int>(message.readers.size());
   for (std::uint32_t i = 0; i < message.readers.size(); ++i)
     stream(message.rank, message.readers[i].last.rank, message.channel).entries.push_back({id, i});

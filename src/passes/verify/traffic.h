@@ -15,15 +15,16 @@ namespace weft::verifier {
 
 enum class Payload : std::uint8_t {
   kNothing,
-  kSlot,    // in the sender's slot, whole since it was sent
-  kLazy,    // a put: in the sender's buffer, read when the reader reads
-  kDirect,  // a put into the reader's buffer: nothing in the message itself
+  kSlot,  // in the sender's slot, whole since it was sent
+  kLazy,  // a put: in the sender's buffer, read when the reader reads
 };
 
 // One destination of a message, and when it last looked at the payload.
 struct Reader {
   Access last;  // the rank is set from the start; time 0: it has not received it
   bool credited = false;
+  bool delivered = false;  // the payload lies in the reader's output, from cell `target` on
+  std::size_t target = 0;
 };
 
 struct Message {
@@ -35,7 +36,6 @@ struct Message {
   std::size_t extent = 0;  // elements of the range that it goes with
   std::size_t count = 0;   // elements of the payload
   std::size_t source = 0;  // first cell of a put's source
-  std::size_t target = 0;  // first cell of a one-sided put's target
   bool stale = false;      // the source was written since
   Access flush;            // of the sender, after it; none: not flushed
   int outstanding = 0;     // destinations that have not credited it
@@ -44,8 +44,7 @@ struct Message {
   std::vector<std::uint32_t> clock;
 
   // Says where the sender's buffers are, in the room that a payload would take.
-  bool bare() const { return payload == Payload::kNothing || payload == Payload::kDirect; }
-  bool put() const { return payload == Payload::kLazy || payload == Payload::kDirect; }
+  bool bare() const { return payload == Payload::kNothing; }
 };
 
 // Messages of one (source, destination, channel), in order.

@@ -40,10 +40,7 @@ Step at_round(Step step, int round) {
 std::string fault_of_shape(const Step& step) {
   if (step.verb == Verb::kCopy && step.src.size() != 1) return "copies other than one source";
   if (step.dst.size() > 1 && step.dst[0] == step.dst[1]) return "names one destination twice";
-  if (step.verb == Verb::kPut && (step.src.size() != 1 || step.dst.size() > 1))
-    return "puts other than one source to at most one place";
-  if (step.verb == Verb::kPut && !step.dst.empty() && step.peers.size() != 1)
-    return "writes to a buffer of one rank and signals several";
+  if (step.verb == Verb::kPut && step.src.size() != 1) return "puts other than one source";
   if ((step.verb == Verb::kWait || step.verb == Verb::kCredit) && step.peers.size() != 1)
     return "names other than one source";
   bool moves = step.verb == Verb::kCopy || step.verb == Verb::kReduce || step.verb == Verb::kPut;
@@ -67,7 +64,7 @@ std::string fault_of_buffers(const Step& step, const PlanShape& shape) {
 
 // A put's payload may be the very bytes of its source, so nothing converts them.
 std::string fault_of_width(const Step& step, const PlanShape& shape) {
-  if (step.verb == Verb::kPut && step.dst.empty() && shape.channels[step.channel].wide)
+  if (step.verb == Verb::kPut && shape.channels[step.channel].wide)
     return "puts onto a wide channel: copy into the slot, which converts, and signal";
   return {};
 }
