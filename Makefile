@@ -1,10 +1,11 @@
 # Every command sets up what it needs first: see scripts/setup.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format clean
+.PHONY: help demo test peers lint format clean
 
 help:
 	@echo 'make demo     train LeNet on two processes, through Weft and through Gloo'
 	@echo 'make test     build, then all tests: C++, sanitizers, Python'
+	@echo 'make peers    set up the libraries that `weft bench --peers` measures against'
 	@echo 'make lint     formatting, linters, types and the include arrows'
 	@echo 'make format   format the sources in place'
 	@echo 'make clean    remove build/ (.venv stays)'
@@ -16,6 +17,9 @@ demo:
 test:
 	@scripts/setup test
 	@scripts/test
+
+peers:
+	@scripts/peers
 
 lint:
 	@scripts/setup lint

@@ -13,7 +13,6 @@ void bind_errors(nb::module_& m);
 void bind_memory(nb::module_& m);
 void bind_communicator(nb::module_& m);
 void bind_info(nb::module_& m);
-void bind_bench(nb::module_& m);
 void bind_plan(nb::module_& m);
 
 // The communicator in a weft._core.Communicator. Throws InvalidArgument if it is closed.

@@ -7,6 +7,5 @@ NB_MODULE(_core, m) {
   bind_memory(m);
   bind_communicator(m);
   bind_info(m);
-  bind_bench(m);
   bind_plan(m);
 }

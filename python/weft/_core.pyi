@@ -67,21 +67,6 @@ class Communicator:
     def close(self) -> None: ...
 
 def symmetric_bytes(bytes: int) -> np.ndarray: ...
-
-class Loop:
-    def __init__(
-        self,
-        comm: Communicator,
-        collective: str,
-        input: Any,
-        output: Any,
-        count: int,
-        dtype: str,
-        algorithm: str,
-    ) -> None: ...
-    def sample(self, tile: Any, batch: int) -> float: ...
-    def once(self) -> None: ...
-
 def system_info() -> dict[str, Any]: ...
 
 # Plans: weft.plan documents them.

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import weft
-from weft.bench.cases import COLLECTIVES, ITEM_BYTES, Case, parse_size
-from weft.bench.messages import Measured
+from weft.bench.cases import COLLECTIVES, ITEM_BYTES, Case, parse_size, size_text
+from weft.bench.job import Job, Measured, read_job, read_samples
+from weft.bench.libraries import weft_library
 from weft.bench.patterns import PERIOD, encoded, expected, fill, tile
-from weft.bench.results import rows, size_text
+from weft.bench.results import rows
 
 
 @pytest.mark.parametrize(
@@ -48,15 +49,15 @@ SIDES = {
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_elements(collective):
-    case = Case(collective, 64, 4, "float32")
+    case = Case.sized(collective, 64, 4, "float32")
     assert (case.count, case.sides(0), case.sides(1)) == SIDES[collective]
     assert case.bytes == (0 if collective == "barrier" else 64)
 
 
 def test_bytes_are_those_of_whole_blocks_and_at_least_one_element():
-    assert Case("allgather", 8, 3, "float32").bytes == 12
-    assert Case("allreduce", 1, 2, "float64").bytes == 8
-    assert Case("alltoall", 100, 3, "float32").bytes == 96
+    assert Case.sized("allgather", 8, 3, "float32").bytes == 12
+    assert Case.sized("allreduce", 1, 2, "float64").bytes == 8
+    assert Case.sized("alltoall", 100, 3, "float32").bytes == 96
 
 
 @pytest.mark.parametrize("dtype", ITEM_BYTES)
@@ -90,7 +91,7 @@ def test_fill_repeats_the_tile(count, shift):
 @pytest.mark.parametrize("collective", [c for c in COLLECTIVES if c != "barrier"])
 def test_expected_is_what_numpy_computes(collective):
     ranks, shift = 3, 4
-    case = Case(collective, 3 * 4 * 1500, ranks, "int32")
+    case = Case.sized(collective, 3 * 4 * 1500, ranks, "int32")
     before = case.elements()[0]
     xs = np.empty((ranks, before), "int32")
     for rank in range(ranks):
@@ -116,13 +117,29 @@ def test_expected_is_what_numpy_computes(collective):
 
 
 def test_rows_take_the_slowest_rank_of_each_sample():
-    case = Case("allreduce", 1 << 20, 4, "float32")
+    case = Case.sized("allreduce", 1 << 20, 4, "float32")
     measured = [
-        [Measured(0, "weft", "allreduce/ring", [1e-3, 2e-3, 9e-3], True)],
-        [Measured(0, "weft", "allreduce/ring", [3e-3, 1e-3, 1e-3], False)],
+        [Measured(True, "allreduce/ring", [1e-3, 2e-3, 9e-3])],
+        [Measured(False, "allreduce/ring", [3e-3, 1e-3, 1e-3])],
     ]
-    (row,) = rows([case], measured)
+    (row,) = rows([case], [weft_library("core")], [measured])
     assert (row.median_us, row.min_us) == (3000.0, 2000.0)
     assert row.algbw_GBps == pytest.approx((1 << 20) / 3e-3 / 1e9, rel=1e-4)
     assert row.busbw_GBps == pytest.approx(row.algbw_GBps * 1.5, rel=1e-4)
     assert not row.correct
+    assert "cores" in row.processor
+
+
+def test_a_job_is_read_as_it_was_written(tmp_path):
+    cases = [Case.sized(c, 64, 4, "float32", symmetric=True) for c in ("allgather", "alltoall")]
+    job = Job(cases, 0.25, 3)
+    job.write(tmp_path, "/proc/1/fd/3", batched=True)
+    assert read_job(tmp_path) == job
+
+
+def test_samples_are_read_as_they_were_written(tmp_path):
+    of_ranks = [[Measured(True, "allreduce/ring", [1e-3, 2.5e-7])], [Measured(False, None, [0.5])]]
+    for rank, measured in enumerate(of_ranks):
+        lines = [one.line(index) for index, one in enumerate(measured)]
+        (tmp_path / f"samples.{rank}").write_text("".join(lines))
+    assert read_samples(tmp_path, 2) == of_ranks

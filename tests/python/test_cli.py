@@ -19,6 +19,7 @@ from weft.cli import main
 KEYS = [
     "collective", "library", "algorithm", "bytes", "ranks", "dtype", "api", "symmetric",
     "median_us", "p99_us", "min_us", "algbw_GBps", "busbw_GBps", "correct",
+    "processor",
 ]  # fmt: skip
 
 
@@ -175,7 +176,7 @@ def test_no_process_is_left(ending, tmp_path):
     )
     until(lambda: len(children(parent.pid)) == 2)
     ranks = children(parent.pid)
-    until(lambda: any(path.is_dir() for path in tmp_path.glob("weft-bench-*/weft1")))
+    until(lambda: any(path.is_dir() for path in tmp_path.glob("weft-bench-*/weft")))
     os.kill(parent.pid if whom == "parent" else ranks[1], number)
     _, errors = parent.communicate(timeout=30)
     assert parent.returncode == status

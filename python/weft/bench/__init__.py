@@ -1,8 +1,12 @@
-"""What `weft bench` measures, and how: cases, patterns, runners, rank processes, results.
+"""What `weft bench` measures, and how: cases, libraries, bursts, jobs, results.
 
-All libraries are measured in the same processes, one sample of each in turn (A B A B ...). A
-sample begins with a barrier of Weft's, is timed on every rank, and counts as the slowest rank's
-time. Before each operation its owner rewrites the input, for the first of a sample outside of the
-timed part. Up to 4 KiB a sample is a batch of operations and its time their mean, because a
-clock is read in tens of nanoseconds; rewriting is then inside the timed part for all but the first.
+A run is some rounds; in each round every library in turn gets a *burst*: fresh processes that
+measure all cases and end before the next library's start, so that nothing of one library is there
+while another is timed. A case's samples are pooled over the rounds. Within a burst a *job*, a text
+file, goes to the library's driver, and one file of samples a rank comes back. C libraries and
+Weft's core have compiled drivers (`benchmarks/`); what is called through torch.distributed has
+`weft.bench.worker`. Both do the same: before a sample every owner rewrites its input and ranks
+meet; a sample counts as the slowest rank's time. Up to 4 KiB a sample is a batch of operations and
+its time their mean, because a clock is read in tens of nanoseconds; rewriting is then inside the
+timed part for all but the first.
 """

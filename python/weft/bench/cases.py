@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from weft.communicator import Communicator
 from weft.errors import InvalidArgument
@@ -13,6 +14,8 @@ COLLECTIVES = (
     "scatter", "barrier", "sendrecv",
 )  # fmt: skip
 REDUCING = frozenset({"allreduce", "reduce", "reduce_scatter"})
+
+IN_PLACE = frozenset({"allreduce", "broadcast"})  # one buffer is input and output
 
 # Where `bytes` is the whole message, one block of it for each rank.
 _DIVIDED_INPUT = frozenset({"reduce_scatter", "alltoall", "scatter"})
@@ -37,25 +40,31 @@ def parse_size(text: str) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
+def size_text(count: int) -> str:
+    """8, 4K, 25M: K is 1024."""
+    for unit, power in (("G", 30), ("M", 20), ("K", 10)):
+        if count and count % (1 << power) == 0:
+            return f"{count >> power}{unit}"
+    return str(count)
+
+
 @dataclass(frozen=True)
 class Case:
     """What is timed, the same on all ranks. The root is rank 0, the reduction a sum."""
 
     collective: str
-    wanted_bytes: int  # of the whole message, as nccl-tests counts
+    count: int  # elements of one block: the `count` of the call
     ranks: int
     dtype: str
-    api: str = "core"
     symmetric: bool = False
     algorithm: str = ""
 
-    @property
-    def count(self) -> int:
-        """Elements of one block: the `count` of the call. At least one."""
-        if self.collective == "barrier":
-            return 0
-        divided = self.collective in _DIVIDED_INPUT | _DIVIDED_OUTPUT
-        return max(1, self.wanted_bytes // (self.item * (self.ranks if divided else 1)))
+    @classmethod
+    def sized(cls, collective: str, wanted: int, ranks: int, dtype: str, **more: Any) -> Case:
+        """Of `wanted` bytes of the whole message, as nccl-tests counts; at least one element."""
+        divided = collective in _DIVIDED_INPUT | _DIVIDED_OUTPUT
+        count = max(1, wanted // (ITEM_BYTES[dtype] * (ranks if divided else 1)))
+        return cls(collective, 0 if collective == "barrier" else count, ranks, dtype, **more)
 
     @property
     def item(self) -> int:

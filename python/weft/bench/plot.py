@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from weft.bench.results import Row, size_text
+from weft.bench.cases import size_text
+from weft.bench.results import Row, title
 from weft.errors import Unsupported
 
 _COLOURS = {"weft": "#1f6fb4", "gloo": "#d1702b"}
@@ -43,8 +44,7 @@ def plot(found: list[Row], path: str) -> None:
         axes.set_xlabel("message size (bytes)")
         axes.grid(True, which="major", alpha=0.3)
         axes.legend()
-    first = found[0]
-    figure.suptitle(f"{first.collective}, {first.ranks} ranks, {first.dtype}, {first.api}")
+    figure.suptitle(title(found))
     figure.savefig(path, dpi=120)
 
 

@@ -1,109 +1,158 @@
-"""The rank processes of a benchmark. None of them outlives the call, however it ends."""
+"""The processes of one burst. None of them outlives the call, however it ends."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import select
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
 
-from weft.bench.messages import Assignment, Measured
+from weft.bench.job import Job, Measured, read_samples
+from weft.bench.libraries import Library
+
+_MEETING_BYTES = 4096
+_START_SECONDS = 60.0  # for starting and for what a schedule does not foresee
+_PATIENCE = 5.0  # of a launcher that was asked to end its ranks
+_PR_SET_PDEATHSIG = 1
+_MARK = "WEFT_BENCH_BURST"
+_prctl = ctypes.CDLL(None).prctl
 
 
-class RankFailed(Exception):
-    """A rank process died or raised."""
+class BurstFailed(Exception):
+    """A process of a library died, raised or did not end; the text says which and why."""
 
 
-def measure(work: Assignment, progress: Callable[[float], None]) -> list[list[Measured]]:
-    """Runs `work` on `work.size` processes: for each rank what it measured, in order.
+def burst(library: Library, job: Job) -> list[list[Measured]]:
+    """Runs `job` in fresh processes of `library`: by rank, then by case, what was measured.
 
-    `progress` hears how many cases are done. Raises RankFailed naming the first rank that failed.
+    Raises BurstFailed.
     """
     processes: list[subprocess.Popen[bytes]] = []
-    pipes: list[Connection] = []
+    memory = os.memfd_create("weft-bench-meeting")
     try:
-        with tempfile.TemporaryDirectory(prefix="weft-bench-") as directory:
-            for rank in range(work.size):
-                ours, theirs = Pipe()
-                processes.append(_start(theirs))
-                pipes.append(ours)
-                ours.send(replace(work, rank=rank, directory=directory, parent=os.getpid()))
-            return _collect(pipes, processes, progress)
+        os.ftruncate(memory, _MEETING_BYTES)
+        with tempfile.TemporaryDirectory(prefix="weft-bench-") as name:
+            directory = Path(name)
+            job.write(directory, f"/proc/{os.getpid()}/fd/{memory}", library.batched)
+            launch = library.launch(job.ranks, directory)
+            environment = os.environ | launch.environment | {_MARK: name}
+            try:
+                for number, command in enumerate(launch.commands):
+                    log = directory / f"log.{number}"
+                    processes.append(_start(command, environment, log))
+                _wait(processes, library, directory, _deadline(job))
+                return read_samples(directory, job.ranks)
+            finally:
+                _end(processes, f"{_MARK}={name}")
     finally:
-        for process in processes:
-            _end(process)
-        for pipe in pipes:
-            pipe.close()
+        os.close(memory)
 
 
-def _start(pipe: Connection) -> subprocess.Popen[bytes]:
-    # A session of its own: Ctrl-C reaches the parent only, which ends all ranks.
-    process = subprocess.Popen(
-        [sys.executable, "-m", "weft.bench.worker", str(pipe.fileno())],
-        pass_fds=[pipe.fileno()],
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    pipe.close()
-    return process
+def _deadline(job: Job) -> float:
+    return time.monotonic() + _START_SECONDS + 10 * job.seconds * len(job.cases)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def _start(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+    parent = os.getpid()
+
+    def die_with_parent() -> None:
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    # A session of its own: Ctrl-C reaches the parent only, which ends all of them.
+    with log.open("wb") as output:
+        try:
+            return subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+        except OSError as error:
+            raise BurstFailed(f"cannot start {command[0]}: {error.strerror}") from None
 
 
-def _collect(
-    pipes: list[Connection],
-    processes: list[subprocess.Popen[bytes]],
-    progress: Callable[[float], None],
-) -> list[list[Measured]]:
-    results: list[list[Measured]] = [[] for _ in pipes]
-    running = {pipe: rank for rank, pipe in enumerate(pipes)}
-    while running:
-        ready = wait(list(running))
-        for pipe, rank in [pair for pair in running.items() if pair[0] in ready]:
-            message = _next(pipe, rank, processes[rank])
-            if isinstance(message, Measured):
-                results[rank].append(message)
-            elif message[0] == "progress" and rank == 0:
-                progress(message[1])
-            elif message[0] == "failed":
-                raise RankFailed(_killed(processes) or f"rank {rank}: {message[1]}")
-            elif message[0] == "finished":
-                del running[pipe]
-    return results
-
-
-def _next(pipe: Connection, rank: int, process: subprocess.Popen[bytes]) -> Any:
+def _wait(
+    processes: list[subprocess.Popen[bytes]], library: Library, directory: Path, deadline: float
+) -> None:
+    """Sleeps until all have ended well. Raises BurstFailed as soon as one has not."""
+    poll = select.poll()
+    running = {os.pidfd_open(process.pid): process for process in processes}
     try:
-        return pipe.recv()
-    except (EOFError, ConnectionError):
-        raise RankFailed(_ending(rank, process.wait())) from None
+        for descriptor in running:
+            poll.register(descriptor, select.POLLIN)
+        left = len(running)
+        while left:
+            ended = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            if not ended:
+                raise BurstFailed(f"{library.name}: did not end in time{_said(directory)}")
+            for descriptor, _ in ended:
+                poll.unregister(descriptor)
+                left -= 1
+                if running[descriptor].wait() != 0:
+                    raise BurstFailed(f"{library.name}: {_why(processes, directory)}")
+    finally:
+        for descriptor in running:
+            os.close(descriptor)
 
 
-def _killed(processes: list[subprocess.Popen[bytes]], seconds: float = 0.5) -> str | None:
-    """The rank whose violent death is why another failed, if there is one.
+def _why(processes: list[subprocess.Popen[bytes]], directory: Path) -> str:
+    """The violent death that made others fail, if there is one, else what was printed.
 
-    The survivor's message may overtake the news of the death, hence the patience.
+    A survivor may end before the news of the death is here, hence the patience.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + 0.5
     while time.monotonic() < deadline:
         for rank, process in enumerate(processes):
             if (code := process.poll()) is not None and code < 0:
-                return _ending(rank, code)
+                name = signal.Signals(-code).name
+                return f"rank {rank}: its process was killed by {name}{_said(directory)}"
         time.sleep(0.01)
-    return None
+    codes = [process.returncode for process in processes if process.returncode]
+    return f"a process exited with {codes[0]}{_said(directory)}"
 
 
-def _ending(rank: int, code: int) -> str:
-    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
-    return f"rank {rank}: its process {how}"
+def _said(directory: Path, lines: int = 20) -> str:
+    """The end of what the processes printed."""
+    text = "\n".join(
+        log.read_text(errors="replace").strip() for log in sorted(directory.glob("log.*"))
+    )
+    return "".join(f"\n    {line}" for line in text.strip().splitlines()[-lines:])
+
+
+def _end(processes: list[subprocess.Popen[bytes]], mark: str) -> None:
+    """Ends them and whatever they started: launchers are asked first, since they clean up."""
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+    deadline = time.monotonic() + _PATIENCE
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, deadline - time.monotonic()))
+    while left := _marked(mark):
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for process in processes:
+            process.poll()  # a child that nobody has waited for stays in the list
+        time.sleep(0.01)
+
+
+def _marked(mark: str) -> list[int]:
+    """Processes whose environment carries `mark`, as all descendants of a burst's do."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            with suppress(OSError):  # another user's, or gone
+                if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+    return found

@@ -10,8 +10,10 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from weft.bench.cases import Case
-from weft.bench.messages import Measured
+from weft.bench.cases import Case, size_text
+from weft.bench.job import Measured
+from weft.bench.libraries import Library
+from weft.bench.processor import describe_processor
 
 
 @dataclass(frozen=True)
@@ -32,50 +34,49 @@ class Row:
     algbw_GBps: float
     busbw_GBps: float
     correct: bool
+    processor: str  # model, family, cores and caches of the machine
 
     def json(self) -> str:
         """One line."""
         return json.dumps(asdict(self))
 
 
-def rows(cases: list[Case], measured: list[list[Measured]]) -> Iterator[Row]:
-    """`measured`: by rank, each in the same order."""
-    for of_ranks in zip(*measured, strict=True):
-        first = of_ranks[0]
-        case = cases[first.case]
-        slowest = np.max([m.seconds for m in of_ranks], axis=0) * 1e6
-        median = float(np.median(slowest))
-        algbw = case.bytes / median / 1e3
-        weft = first.library == "weft"
-        yield Row(
-            case.collective,
-            first.library,
-            first.algorithm,
-            case.bytes,
-            case.ranks,
-            case.dtype,
-            case.api if weft else "torch",
-            case.symmetric and weft,
-            round(median, 3),
-            round(float(np.percentile(slowest, 99)), 3),
-            round(float(slowest.min()), 3),
-            round(algbw, 7),
-            round(algbw * case.bus_factor, 7),
-            all(m.correct for m in of_ranks),
-        )
+def rows(
+    cases: list[Case], libraries: list[Library], measured: list[list[list[Measured]]]
+) -> Iterator[Row]:
+    """`measured`: by library, rank and case. Rows of one case are together."""
+    processor = describe_processor()
+    for index, case in enumerate(cases):
+        for library, of_ranks in zip(libraries, measured, strict=True):
+            yield _row(case, library, [rank[index] for rank in of_ranks], processor)
 
 
-def size_text(count: int) -> str:
-    """8, 4K, 25M: K is 1024."""
-    for unit, power in (("G", 30), ("M", 20), ("K", 10)):
-        if count and count % (1 << power) == 0:
-            return f"{count >> power}{unit}"
-    return str(count)
+def _row(case: Case, library: Library, of_ranks: list[Measured], processor: str) -> Row:
+    slowest = np.max([m.seconds for m in of_ranks], axis=0) * 1e6
+    median = float(np.median(slowest))
+    algbw = case.bytes / median / 1e3
+    return Row(
+        case.collective,
+        library.name,
+        of_ranks[0].algorithm,
+        case.bytes,
+        case.ranks,
+        case.dtype,
+        library.api,
+        case.symmetric and library.name == "weft",
+        round(median, 3),
+        round(float(np.percentile(slowest, 99)), 3),
+        round(float(slowest.min()), 3),
+        round(algbw, 7),
+        round(algbw * case.bus_factor, 7),
+        all(m.correct for m in of_ranks),
+        processor,
+    )
 
 
 def table(found: list[Row]) -> Table:
     """For people: times, bandwidths, and how many times faster Weft is than each peer."""
-    shown = Table(title=_title(found[0]), box=box.SIMPLE_HEAD)
+    shown = Table(title=title(found), box=box.SIMPLE_HEAD)
     for name in ("size", "library", "algorithm"):
         shown.add_column(name, no_wrap=True)
     for name in ("median µs", "p99 µs", "min µs", "alg GB/s", "bus GB/s", "Weft is"):
@@ -94,6 +95,8 @@ def table(found: list[Row]) -> Table:
     return shown
 
 
-def _title(row: Row) -> str:
-    memory = ", symmetric memory" if row.symmetric else ""
-    return f"{row.collective}, {row.ranks} ranks, {row.dtype}, {row.api} interface{memory}"
+def title(found: list[Row]) -> str:
+    """What rows of one run have in common, in words."""
+    row = next((row for row in found if row.library == "weft"), found[0])
+    memory = ", Weft in symmetric memory" if row.symmetric else ""
+    return f"{row.collective}, {row.ranks} ranks, {row.dtype}{memory}"

@@ -1,154 +1,115 @@
-"""One rank's process of a benchmark: `python -m weft.bench.worker DESCRIPTOR`."""
+"""One rank of a library that is called through torch.distributed.
+
+`python -m weft.bench.worker BACKEND DIRECTORY RANK` does with a job what benchmarks/driver.cc does
+for compiled libraries.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import sys
 import time
-import traceback
-from multiprocessing.connection import Connection
-from typing import Any
+from pathlib import Path
 
 import numpy as np
+import torch.distributed as dist
 
 import weft
 from weft.bench.cases import Case
-from weft.bench.messages import Assignment, Measured
+from weft.bench.job import Job, Measured, read_job
 from weft.bench.patterns import encoded, expected, tile
-from weft.bench.runners import CoreRunner, Runner, TorchRunner
+from weft.bench.torch_calls import TorchCalls
 
-_WARM_ROUNDS = 3
-_MOST_ROUNDS = 20_000
+_WARM_SAMPLES = 3
+_LEAST_SAMPLES = 2
+_MOST_SAMPLES = 20_000
 _LATE_SECONDS = 0.002
 
 
 class Bench:
-    """The cases of an assignment, one after the other, all libraries in turn."""
+    """The cases of a job on one rank."""
 
-    def __init__(self, assignment: Assignment, pipe: Connection) -> None:
-        self.work = assignment
-        self.pipe = pipe
-        self.comm = weft.init(assignment.rank, assignment.size, assignment.directory, timeout=60.0)
-        self.groups = self._groups()
+    def __init__(self, backend: str, directory: Path, rank: int) -> None:
+        self.backend = backend
+        self.job: Job = read_job(directory)
+        self.rank = rank
+        # Not measured: ranks meet and agree by it.
+        self.comm = weft.init(rank, self.job.ranks, str(directory / "meet"), timeout=60.0)
+        if backend == "weft" and not hasattr(dist.Backend, "WEFT"):
+            from weft.torch import register
 
-    def run(self) -> None:
-        """Sends a Measured for each case and library, and how far it is."""
-        for number, case in enumerate(self.work.cases):
-            runners = self._runners(case)
-            algorithm = case.algorithm_of(self.comm)
-            for library, (seconds, correct) in self._measure(case, runners, number).items():
-                used = algorithm if library == "weft" else None
-                self.pipe.send(Measured(number, library, used, seconds, correct))
-        if self.groups:
-            import torch.distributed as dist
-
-            dist.destroy_process_group()
-        self.comm.close()
-
-    def _groups(self) -> dict[str, Any]:
-        """A process group for each library that is called through torch."""
-        names = [*(["weft"] if self.work.cases[0].api == "torch" else []), *self.work.peers]
-        if not names:
-            return {}
-        import torch.distributed as dist
-
-        from weft.torch import register
-
-        if "weft" in names and not hasattr(dist.Backend, "WEFT"):
             register()  # used from its build directory a package has no entry points
-        where = f"file://{self.work.directory}/torch"
         dist.init_process_group(
-            names[0], init_method=where, rank=self.work.rank, world_size=self.work.size
+            backend, init_method=f"file://{directory}/torch", rank=rank, world_size=self.job.ranks
         )
-        return {name: dist.new_group(backend=name) for name in names}
+        # Only now: threads that a library has started may run where the kernel likes.
+        _pin(rank, self.job.ranks)
 
-    def _runners(self, case: Case) -> dict[str, Runner]:
-        runners: dict[str, Runner] = {}
-        if case.api == "core":
-            runners["weft"] = CoreRunner(self.comm, case)
-        for name, group in self.groups.items():
-            runners[name] = TorchRunner(self.comm, case, group)
-        return runners
+    def run(self) -> list[Measured]:
+        """All cases, in order."""
+        measured = [self._measure(case) for case in self.job.cases]
+        dist.destroy_process_group()
+        self.comm.close()
+        return measured
 
-    def _measure(
-        self, case: Case, runners: dict[str, Runner], number: int
-    ) -> dict[str, tuple[list[float], bool]]:
+    def _measure(self, case: Case) -> Measured:
+        calls = TorchCalls(self.comm, case)
         start = time.perf_counter()
-        for iteration in range(_WARM_ROUNDS):
-            self._round(case, runners, iteration)
-        rounds = self._agree((time.perf_counter() - start) / _WARM_ROUNDS)
-        seconds: dict[str, list[float]] = {name: [] for name in runners}
-        correct = dict.fromkeys(runners, True)
-        reported = time.perf_counter()
-        for iteration in range(rounds):
-            check = iteration in (0, rounds - 1)
-            for name, (taken, right) in self._round(case, runners, iteration, check).items():
-                seconds[name].append(taken)
-                correct[name] = correct[name] and right
-            if time.perf_counter() - reported > 0.1:
-                reported = time.perf_counter()
-                self.pipe.send(("progress", number + iteration / rounds))
-        return {name: (seconds[name], correct[name]) for name in runners}
+        for iteration in range(_WARM_SAMPLES):
+            self._sample(case, calls, iteration)
+        count = self._agree((time.perf_counter() - start) / _WARM_SAMPLES)
+        seconds, correct = [], True
+        for iteration in range(count):
+            seconds.append(self._sample(case, calls, iteration))
+            if iteration in (0, count - 1):
+                correct = self._right(case, calls, iteration) and correct
+        algorithm = case.algorithm_of(self.comm) if self.backend == "weft" else None
+        return Measured(correct, algorithm, seconds)
 
-    def _round(
-        self, case: Case, runners: dict[str, Runner], iteration: int, check: bool = False
-    ) -> dict[str, tuple[float, bool]]:
-        """One sample of each library on the same inputs, and whether its result is right."""
-        values = encoded(tile(self.work.rank, iteration, case.ranks), case.dtype)
-        done = {}
-        for name, runner in runners.items():
-            taken = runner.sample(values, case.batch)
-            done[name] = (taken, not check or self._right(case, runner, iteration))
-        return done
+    def _sample(self, case: Case, calls: TorchCalls, iteration: int) -> float:
+        return calls.sample(encoded(tile(self.rank, iteration, case.ranks), case.dtype), case.batch)
 
-    def _right(self, case: Case, runner: Runner, iteration: int) -> bool:
+    def _right(self, case: Case, calls: TorchCalls, iteration: int) -> bool:
         if case.collective == "barrier":
-            return self._held(runner, late=iteration % case.ranks)
-        wanted = expected(case, self.work.rank, iteration, case.batch - 1)
-        if wanted is None or runner.output is None:
-            return wanted is runner.output
-        return np.array_equal(runner.output, wanted)
+            return self._held(calls, late=iteration % case.ranks)
+        wanted = expected(case, self.rank, iteration, case.batch - 1)
+        if wanted is None or calls.output is None:
+            return wanted is calls.output
+        return np.array_equal(calls.output, wanted)
 
-    def _held(self, runner: Runner, late: int) -> bool:
+    def _held(self, calls: TorchCalls, late: int) -> bool:
         """Whether a barrier that rank `late` enters late lets nobody out before."""
         self.comm.barrier()
-        if self.work.rank == late:
+        if self.rank == late:
             time.sleep(_LATE_SECONDS)
         entered = np.array([time.monotonic_ns()])
-        runner.once()
+        calls.once()
         left = time.monotonic_ns()
         return left >= int(self.comm.allreduce(entered, "max")[0])
 
-    def _agree(self, round_seconds: float) -> int:
-        """Rounds of a case: rank 0's count, since clocks differ."""
-        wanted = self.work.iterations or int(self.work.seconds / max(round_seconds, 1e-9))
-        count = self.comm.broadcast(np.array([wanted]))[0]
-        return int(min(max(count, 1 if self.work.iterations else 10), _MOST_ROUNDS))
+    def _agree(self, sample_seconds: float) -> int:
+        """Samples of a case: rank 0's count, since clocks differ."""
+        wanted = self.job.samples or int(self.job.seconds / max(sample_seconds, 1e-9))
+        count = int(self.comm.broadcast(np.array([wanted]))[0])
+        return min(max(count, 1 if self.job.samples else _LEAST_SAMPLES), _MOST_SAMPLES)
 
 
-def _die_with(parent: int) -> None:
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
+def _pin(rank: int, ranks: int) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    if ranks <= len(cores):
+        os.sched_setaffinity(0, {cores[rank]})
 
 
 def main() -> None:
-    """Does what is asked at the other end of the pipe."""
-    descriptor = int(sys.argv[1])
-    os.set_inheritable(descriptor, False)
-    pipe = Connection(descriptor)
-    assignment: Assignment = pipe.recv()
-    _die_with(assignment.parent)
+    """Measures, and writes the samples beside the job."""
+    backend, directory, rank = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     try:
-        Bench(assignment, pipe).run()
-        pipe.send(("finished", None))
+        measured = Bench(backend, directory, rank).run()
     except Exception as error:
-        pipe.send(("failed", f"{type(error).__name__}: {error}"))
-        traceback.print_exc()
-        sys.exit(1)
+        print(f"rank {rank}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)  # peers may wait for this rank for ever
+    with (directory / f"samples.{rank}").open("w") as file:
+        file.writelines(one.line(index) for index, one in enumerate(measured))
 
 
 if __name__ == "__main__":

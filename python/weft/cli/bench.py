@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -13,11 +12,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from weft.bench.cases import COLLECTIVES, ITEM_BYTES, Case, parse_size
 from weft.errors import WeftError
 
+if TYPE_CHECKING:
+    from weft.bench.job import Measured
+    from weft.bench.libraries import Library
+
 _TABLE_WIDTH = 108  # at least, also where no terminal says how wide it is
 
 _EPILOG = """\b
 Example:
-  weft bench allreduce --ranks 2 --sizes 8,4K,1M,25M --api torch --peers gloo \\
+  weft bench allreduce --ranks 2 --sizes 8,4K,1M,25M --peers mpich,intelmpi --limit \\
       --json allreduce.jsonl --plot allreduce.png
 """
 
@@ -30,10 +33,12 @@ def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> lis
 
 
 def _peers(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    from weft.bench.libraries import PEERS
+
     peers = [part.strip() for part in text.split(",") if part.strip()]
-    unknown = [peer for peer in peers if peer != "gloo"]
+    unknown = [peer for peer in peers if peer not in PEERS]
     if unknown:
-        raise click.BadParameter(f"{', '.join(unknown)}: the peer this version knows is gloo")
+        raise click.BadParameter(f"{', '.join(unknown)}: the peers are {', '.join(PEERS)}")
     return peers
 
 
@@ -50,16 +55,21 @@ def _peers(context: click.Context, parameter: click.Parameter, text: str) -> lis
 )  # fmt: skip
 @click.option(
     "--api", type=click.Choice(["core", "torch"]), default="core", show_default=True,
-    help="Call Weft in C++, or through torch.distributed. Peers are always called through torch.",
+    help="Call Weft in C++, or through torch.distributed as Gloo always is.",
 )  # fmt: skip
 @click.option("--symmetric", is_flag=True, help="Weft's buffers lie in symmetric memory.")
-@click.option("--peers", default="", callback=_peers, metavar="LIST", help="Also measure: gloo.")
+@click.option(
+    "--peers", default="", callback=_peers, metavar="LIST",
+    help="Also measure gloo, openmpi, mpich, intelmpi, oneccl; all but gloo come by `make peers`.",
+)  # fmt: skip
+@click.option("--limit", is_flag=True, help="Also measure the mere memory accesses.")
 @click.option("--algorithm", default="", metavar="NAME", help="Instead of what Weft would choose.")
 @click.option("--iterations", type=click.IntRange(1), help="Samples a case, instead of --seconds.")
 @click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=2.0, show_default=True,
-    help="Time for each case, all libraries together.",
+    "--seconds", type=click.FloatRange(0, min_open=True), default=1.0, show_default=True,
+    help="Time for each case and library, all rounds together.",
 )  # fmt: skip
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="See above.")
 @click.option(
     "--json", "json_file", type=click.File("w", lazy=False), metavar="FILE",
     help="One JSON object a line, one line a case and library; - is standard output.",
@@ -69,12 +79,19 @@ def _peers(context: click.Context, parameter: click.Parameter, text: str) -> lis
     help="Latency and bandwidth over size (png, svg, pdf); needs matplotlib.",
 )  # fmt: skip
 def bench(**options: Any) -> None:
-    """Measures COLLECTIVE on a fresh process for each rank of this machine.
+    """Measures COLLECTIVE on fresh processes of this machine, a rank each.
 
-    All libraries are measured in one run, in turn. A sample starts with a barrier and counts as
-    its slowest rank's time; inputs are rewritten by their owner before each operation, and results
-    are compared with the exact values. Up to 4 KiB a sample is the mean of a batch of operations,
-    because a clock cannot resolve a single one; rewriting is then part of it.
+    A run has rounds; in each, every library in turn has the machine to itself, in processes that
+    end before the next one's start. Ranks are pinned to cores unless there are more of them.
+
+    A sample starts when all ranks are there and counts as its slowest rank's time; inputs are
+    rewritten by their owner before each operation, and results are compared with the exact values.
+    Up to 4 KiB a sample is the mean of a batch of operations, because a clock cannot resolve a
+    single one; rewriting is then part of it.
+
+    Allreduce and broadcast are in place for all libraries, the others out of place (reduce through
+    torch is in place, too). --limit is what a collective does to memory and nothing else, by
+    threads of one process without any messages; it has no batches.
 
     Exit status: 0, 1 if a result is wrong or a rank fails, 130 after Ctrl-C.
     """
@@ -84,7 +101,7 @@ def bench(**options: Any) -> None:
     except WeftError as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
-        console.print("interrupted; all ranks have been ended")
+        console.print("interrupted; all processes have been ended")
         sys.exit(130)
     if not correct:
         raise click.ClickException("a library gave wrong results: see the column `correct`")
@@ -92,21 +109,19 @@ def bench(**options: Any) -> None:
 
 def _bench(console: Console, **options: Any) -> bool:
     # Imported here: `weft --help` must not wait for them.
+    from weft.bench.libraries import PEERS, limit, require, weft_library
     from weft.bench.plot import plot, require_matplotlib
     from weft.bench.results import rows, table
 
-    if options["algorithm"] and options["api"] == "torch":
-        raise click.UsageError(
-            "--algorithm needs --api core: torch.distributed has no place for it"
-        )
-    if (options["api"] == "torch" or options["peers"]) and find_spec("torch") is None:
-        raise click.UsageError("--api torch and --peers gloo need PyTorch: pip install torch")
-    if options["plot_file"] and options["collective"] == "barrier":
-        raise click.UsageError("--plot shows times over sizes: a barrier has none")
+    _check(options)
     if options["plot_file"]:
         require_matplotlib()
+    libraries = [weft_library(options["api"]), *(PEERS[name] for name in options["peers"])]
+    if options["limit"]:
+        libraries.append(limit())
+    require(libraries)
     cases = _cases(options)
-    found = list(rows(cases, _measure(console, cases, options)))
+    found = list(rows(cases, libraries, _measure(console, cases, libraries, options)))
     if options["json_file"]:
         options["json_file"].writelines(row.json() + "\n" for row in found)
         options["json_file"].flush()
@@ -118,31 +133,47 @@ def _bench(console: Console, **options: Any) -> bool:
     return all(row.correct for row in found)
 
 
+def _check(options: dict[str, Any]) -> None:
+    if options["algorithm"] and options["api"] == "torch":
+        raise click.UsageError(
+            "--algorithm needs --api core: torch.distributed has no place for it"
+        )
+    if options["plot_file"] and options["collective"] == "barrier":
+        raise click.UsageError("--plot shows times over sizes: a barrier has none")
+
+
 def _cases(options: dict[str, Any]) -> list[Case]:
     sizes = [0] if options["collective"] == "barrier" else options["sizes"]
     return [
-        Case(
-            options["collective"], size, options["ranks"], options["dtype"], options["api"],
-            options["symmetric"], options["algorithm"],
+        Case.sized(
+            options["collective"], size, options["ranks"], options["dtype"],
+            symmetric=options["symmetric"], algorithm=options["algorithm"],
         )
         for size in sizes
     ]  # fmt: skip
 
 
-def _measure(console: Console, cases: list[Case], options: dict[str, Any]) -> list[list[Any]]:
-    from weft.bench.messages import Assignment
-    from weft.bench.processes import RankFailed, measure
+def _measure(
+    console: Console, cases: list[Case], libraries: list[Library], options: dict[str, Any]
+) -> list[list[list[Measured]]]:
+    from weft.bench.bursts import measure
+    from weft.bench.processes import BurstFailed
 
-    work = Assignment(
-        rank=0, size=options["ranks"], directory="", cases=cases, peers=options["peers"],
-        iterations=options["iterations"], seconds=options["seconds"], parent=0,
-    )  # fmt: skip
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(f"{options['collective']}, {len(cases)} sizes", total=len(cases))
+    # Drawn between bursts only: a clock that ticks would take the core from a rank.
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
+        task = bar.add_task("", total=None)
+
+        def progress(library: str, done: int, of: int) -> None:
+            text = f"{options['collective']}, {len(cases)} sizes: {library}"
+            bar.update(task, completed=done, total=of, description=text, refresh=True)
+
         try:
-            return measure(work, lambda done: bar.update(task, completed=done))
-        except RankFailed as error:
+            return measure(
+                cases, libraries, options["rounds"], options["seconds"], options["iterations"],
+                progress,
+            )  # fmt: skip
+        except BurstFailed as error:
             raise click.ClickException(str(error)) from None
 
 

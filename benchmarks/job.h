@@ -1,0 +1,46 @@
+// What `weft bench` asks of one library's ranks: a small text file, one word and its values a line.
+//
+//   ranks 2
+//   meeting /proc/4711/fd/5    memory that all ranks share, zeroed, at least a page
+//   seconds 0.2                time of a case; or `samples 5`, exactly so many
+//   symmetric 0
+//   algorithm ring             only where one is asked for
+//   case allreduce float32 1024 16     collective, element type, count of the call, batch
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+struct Case {
+  std::string collective;
+  std::string dtype;
+  std::size_t count = 0;  // elements, as weft::Call counts
+  int batch = 1;          // operations of a sample
+};
+
+struct Job {
+  int ranks = 1;
+  std::string meeting;
+  double seconds = 0;
+  long samples = 0;
+  bool symmetric = false;
+  std::string algorithm;
+  std::vector<Case> cases;
+};
+
+// Throws std::runtime_error naming the file and the word.
+Job read_job(const std::string& file);
+
+// Elements of one rank's input and output; 0 where it has none. The root is rank 0.
+struct Sides {
+  std::size_t input = 0, output = 0;
+};
+Sides sides(const Case& c, int rank, int ranks);
+
+// Allreduce and broadcast: one buffer is input and output.
+bool in_place(const Case& c);
+
+}  // namespace bench

@@ -1,0 +1,37 @@
+// Where ranks meet between samples: the same for all libraries, so that none is favoured by how its
+// own barrier lets ranks go. Ranks are processes, or threads of one; they share a page of memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace bench {
+
+// One rank's view. Not thread safe: one a rank.
+class Meeting {
+ public:
+  // `file` is what the job says. Throws std::system_error.
+  Meeting(const std::string& file, int rank, int ranks);
+  ~Meeting();
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+
+  // Returns when all ranks have called it. Ranks spin; where they outnumber cores they yield.
+  void wait();
+  // Rank 0's number, on all.
+  std::int64_t agree(std::int64_t mine);
+  // The largest number, on all.
+  std::int64_t largest(std::int64_t mine);
+
+ private:
+  struct Page;
+  Page* page_;
+  int rank_, ranks_;
+  bool crowded_;
+};
+
+// Keeps the calling thread on the core of its rank: the r-th that the process may use, round
+// robin. With more ranks than cores the kernel places them.
+void pin(int rank, int ranks);
+
+}  // namespace bench

@@ -1,0 +1,68 @@
+// Weft through its C++ interface: `weft_bench DIRECTORY RANK`, a process a rank.
+#include <weft/communicator.h>
+
+#include <cstdlib>
+
+#include "driver.h"
+
+namespace {
+
+class Weft : public bench::Library {
+ public:
+  Weft(const bench::Job& job, int rank, const std::string& directory) : job_(job) {
+    weft::CommunicatorOptions options;
+    options.timeout = std::chrono::minutes(1);
+    comm_ =
+        weft::Communicator::create(weft::file_store(directory + "/weft"), rank, job.ranks, options);
+  }
+
+  std::shared_ptr<void> allocate(std::size_t bytes) override {
+    return job_.symmetric ? weft::symmetric_alloc(*comm_->fabric(), bytes)
+                          : Library::allocate(bytes);
+  }
+
+  void bind(const bench::Case& c, const void* input, void* output) override {
+    sends_ = c.collective == "sendrecv";
+    call_ = {};
+    call_.collective = sends_ ? weft::Collective::kSendRecv : weft::parse_collective(c.collective);
+    call_.input = input;
+    call_.output = output;
+    call_.count = c.count;
+    if (call_.collective != weft::Collective::kBarrier) call_.dtype = weft::parse_dtype(c.dtype);
+    call_.algorithm = job_.algorithm;
+  }
+
+  std::string algorithm() const override { return sends_ ? "" : comm_->algorithm_for(call_); }
+
+  void operate() override { sends_ ? exchange() : comm_->run(call_); }
+
+  void barrier() override { comm_->barrier(); }
+
+ private:
+  // Around the ring of ranks, as nccl-tests' sendrecv does.
+  void exchange() {
+    const int rank = comm_->rank(), size = comm_->size();
+    auto received = comm_->irecv(call_.output, call_.count, call_.dtype, (rank + size - 1) % size);
+    auto sent = comm_->isend(call_.input, call_.count, call_.dtype, (rank + 1) % size);
+    sent.wait();
+    received.wait();
+  }
+
+  const bench::Job& job_;
+  std::shared_ptr<weft::Communicator> comm_;
+  weft::Call call_;
+  bool sends_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const std::string directory = argv[1];
+  const int rank = std::atoi(argv[2]);
+  return bench::guarded(rank, [&] {
+    const bench::Job job = bench::read_job(directory + "/job");
+    Weft weft(job, rank, directory);
+    bench::measure(weft, job, rank, directory);
+  });
+}

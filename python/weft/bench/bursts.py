@@ -1,0 +1,48 @@
+"""A run: rounds, in each every library in turn, samples pooled over the rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from weft.bench.cases import Case
+from weft.bench.job import Job, Measured
+from weft.bench.libraries import Library
+from weft.bench.processes import burst
+
+
+def measure(
+    cases: list[Case],
+    libraries: list[Library],
+    rounds: int,
+    seconds: float,
+    samples: int | None,
+    progress: Callable[[str, int, int], None],
+) -> list[list[list[Measured]]]:
+    """By library, rank and case: what was measured in all rounds together.
+
+    `seconds` are for each case and library, over all rounds; `samples`, if given, are so many
+    instead. `progress` hears, before each burst, the library's name, and how many bursts of how
+    many are done. Raises BurstFailed.
+    """
+    rounds = min(rounds, samples) if samples else rounds
+    job = Job(cases, seconds / rounds, math.ceil(samples / rounds) if samples else None)
+    bursts: list[list[list[list[Measured]]]] = [[] for _ in libraries]
+    for turn in range(rounds):
+        for number, library in enumerate(libraries):
+            progress(library.name, turn * len(libraries) + number, rounds * len(libraries))
+            bursts[number].append(burst(library, job))
+    return [_pooled(of_library) for of_library in bursts]
+
+
+def _pooled(bursts: list[list[list[Measured]]]) -> list[list[Measured]]:
+    by_rank = zip(*bursts, strict=True)
+    return [[_joined(parts) for parts in zip(*rank, strict=True)] for rank in by_rank]
+
+
+def _joined(parts: tuple[Measured, ...]) -> Measured:
+    return Measured(
+        all(part.correct for part in parts),
+        parts[0].algorithm,
+        [second for part in parts for second in part.seconds],
+    )

@@ -1,0 +1,80 @@
+"""What a burst and its processes say to each other: a job in, samples out. See benchmarks/job.h."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.bench.cases import Case
+
+
+@dataclass(frozen=True)
+class Job:
+    """One library's share of a round. All cases have the same number of ranks."""
+
+    cases: list[Case]
+    seconds: float  # for each case
+    samples: int | None  # of each case, instead of `seconds`
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks take part."""
+        return self.cases[0].ranks
+
+    def write(self, directory: Path, meeting: str, batched: bool) -> None:
+        """As `directory`/job. `meeting`: a file of shared memory; not `batched`: no batches."""
+        first = self.cases[0]
+        lines = [f"ranks {self.ranks}", f"meeting {meeting}", f"seconds {self.seconds}"]
+        if self.samples:
+            lines.append(f"samples {self.samples}")
+        lines.append(f"symmetric {int(first.symmetric)}")
+        if first.algorithm:
+            lines.append(f"algorithm {first.algorithm}")
+        for case in self.cases:
+            batch = case.batch if batched else 1
+            lines.append(f"case {case.collective} {case.dtype} {case.count} {batch}")
+        (directory / "job").write_text("\n".join(lines) + "\n")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One library's samples in one case, on one rank."""
+
+    correct: bool
+    algorithm: str | None  # None: the library does not say
+    seconds: list[float]
+
+    def line(self, index: int) -> str:
+        """What a driver writes for its case number `index`."""
+        words = [str(index), str(int(self.correct)), self.algorithm or "-"]
+        return " ".join([*words, *map(repr, self.seconds)]) + "\n"
+
+
+def read_job(directory: Path) -> Job:
+    """What `write` wrote, for a driver in Python, whose batches are always the case's own."""
+    lines = [line.split() for line in (directory / "job").read_text().splitlines()]
+    value = {words[0]: words[1] for words in lines}
+    cases = [
+        Case(
+            collective, int(count), int(value["ranks"]), dtype, value["symmetric"] == "1",
+            value.get("algorithm", ""),
+        )
+        for _, collective, dtype, count, _ in (words for words in lines if words[0] == "case")
+    ]  # fmt: skip
+    samples = int(value["samples"]) if "samples" in value else None
+    return Job(cases, float(value["seconds"]), samples)
+
+
+def read_samples(directory: Path, ranks: int) -> list[list[Measured]]:
+    """What the drivers wrote: by rank, then by case."""
+    return [
+        [_measured(line) for line in (directory / f"samples.{rank}").read_text().splitlines()]
+        for rank in range(ranks)
+    ]
+
+
+def _measured(line: str) -> Measured:
+    _, correct, algorithm, *seconds = line.split()
+    return Measured(
+        correct == "1", None if algorithm == "-" else algorithm, [float(s) for s in seconds]
+    )
