@@ -1,11 +1,12 @@
 # Every command sets up what it needs first: see scripts/setup.
 .DEFAULT_GOAL := help
-.PHONY: help demo test peers lint format clean
+.PHONY: help demo test peers bench lint format clean
 
 help:
 	@echo 'make demo     train LeNet on two processes, through Weft and through Gloo'
 	@echo 'make test     build, then all tests: C++, sanitizers, Python'
 	@echo 'make peers    set up the libraries that `weft bench --peers` measures against'
+	@echo 'make bench    measure everything beside all of them into docs/results (a quarter of an hour)'
 	@echo 'make lint     formatting, linters, types and the include arrows'
 	@echo 'make format   format the sources in place'
 	@echo 'make clean    remove build/ (.venv stays)'
@@ -20,6 +21,11 @@ test:
 
 peers:
 	@scripts/peers
+
+bench:
+	@scripts/setup demo
+	@scripts/peers
+	@scripts/bench
 
 lint:
 	@scripts/setup lint
