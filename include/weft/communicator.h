@@ -178,7 +178,11 @@ std::shared_ptr<Fabric> make_shm_fabric();
 std::shared_ptr<Fabric> process_fabric();
 
 // Memory that peers read and write directly, so that collectives on it copy once.
-// Freed when the last reference goes. Zeroed, page aligned.
+// Freed when the last reference goes. Zeroed, page aligned. A forked child has it as it has
+// other memory: what it writes there stays its own. Pages that it has not written show what the
+// parent writes later.
 std::shared_ptr<void> symmetric_alloc(Fabric& fabric, std::size_t bytes);
+// Whether the `bytes` bytes at `data` lie whole in one piece of the fabric's symmetric memory.
+bool is_symmetric(const Fabric& fabric, const void* data, std::size_t bytes);
 
 }  // namespace weft

@@ -1,7 +1,8 @@
-// Symmetric memory (weft/communicator.h) as NumPy arrays of bytes.
+// Symmetric memory (weft/communicator.h): as NumPy arrays of bytes, and under other arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include "array.h"
 #include "bindings.h"
 #include "weft/communicator.h"
 
@@ -24,6 +25,14 @@ Bytes symmetric_bytes(std::size_t bytes) {
 
 }  // namespace
 
+// What is not contiguous lies in a copy, as it would in a call.
+bool is_symmetric(nb::handle x) {
+  const Array array = Array::input(x, "is_symmetric: x");
+  const std::size_t bytes = array.count() * weft::size_of(array.dtype());
+  return bytes > 0 && weft::is_symmetric(*weft::process_fabric(), array.data(), bytes);
+}
+
 void bind_memory(nb::module_& m) {
+  m.def("is_symmetric", &is_symmetric, nb::arg("x"));
   m.def("symmetric_bytes", &symmetric_bytes, nb::arg("bytes"), nb::rv_policy::reference);
 }

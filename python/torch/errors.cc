@@ -2,6 +2,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "symmetric_pool.h"
+
 namespace weft::torch_adapter {
 
 namespace {
@@ -26,6 +28,7 @@ std::exception_ptr translated(const std::exception_ptr& thrown) {
   } catch (const InternalError& error) {
     return as<c10::Error>(error);
   } catch (const Error& error) {
+    SymmetricPool::instance().distrust();
     return as<c10::DistBackendError>(error);
   } catch (...) {
     return thrown;

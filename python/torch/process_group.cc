@@ -1,7 +1,10 @@
 #include "process_group.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/record_function.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/util/Logging.h>
 
 #include <algorithm>
 #include <optional>
@@ -10,6 +13,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "store.h"
+#include "symmetric_pool.h"
 
 namespace weft::torch_adapter {
 
@@ -47,6 +51,7 @@ ProcessGroupWeft::ProcessGroupWeft(c10::intrusive_ptr<c10d::Store> store, int ra
     communicator_ = Communicator::create(make_store(std::move(store), rank), rank, size, with);
   });
   pool_->enter();
+  SymmetricPool::instance().enter();
 }
 
 ProcessGroupWeft::~ProcessGroupWeft() { shutdown(); }
@@ -60,7 +65,9 @@ void ProcessGroupWeft::shutdown() {
   }
   if (!last) return;
   last.reset();
-  if (pool_ == &CompletionPool::instance()) pool_->leave();  // else it is a forked child's parent's
+  if (pool_ != &CompletionPool::instance()) return;  // a forked child's parent's
+  pool_->leave();
+  SymmetricPool::instance().leave();
 }
 
 void ProcessGroupWeft::abort() {
@@ -69,7 +76,9 @@ void ProcessGroupWeft::abort() {
     std::lock_guard lock(mutex_);
     ended = communicator_;
   }
-  if (ended) ended->abort("rank " + std::to_string(rank_) + " aborted the process group");
+  if (!ended) return;
+  SymmetricPool::instance().distrust();
+  ended->abort("rank " + std::to_string(rank_) + " aborted the process group");
 }
 
 std::shared_ptr<Communicator> ProcessGroupWeft::communicator(const Site& site) const {
@@ -108,12 +117,24 @@ at::Tensor ProcessGroupWeft::allocateTensor(long size, at::TensorOptions options
   const Site here = site(kAllocate);
   if (size < 0 || !options.device().is_cpu() || options.layout() != at::kStrided)
     refuse(here, "give a size of at least 0 and options of a dense CPU tensor");
-  return translating([&] {
-    const auto bytes = static_cast<std::size_t>(size) * options.dtype().itemsize();
-    std::shared_ptr<void> memory = symmetric_alloc(*communicator(here)->fabric(), bytes);
-    void* const data = memory.get();
-    return at::from_blob(data, {size}, [memory](void*) {}, options);
-  });
+  const auto bytes = static_cast<std::size_t>(size) * options.dtype().itemsize();
+  const auto fabric = communicator(here)->fabric();
+  SymmetricPool::Memory memory;
+  try {
+    memory = translating([&] { return SymmetricPool::instance().take(*fabric, bytes); });
+  } catch (const c10::NotImplementedError& error) {
+    LOG(WARNING) << "weft: rank " << rank_ << ": ordinary memory for a tensor of " << size
+                 << " elements, which collectives copy once more: "
+                 << error.what_without_backtrace();
+    return at::empty({size}, options);
+  }
+  return at::for_blob(memory.get(), {size})
+      .context(new SymmetricPool::Memory(memory),
+               [](void* held) { delete static_cast<SymmetricPool::Memory*>(held); })
+      .options(options)
+      .allocator(c10::GetCPUAllocator())
+      .resizeable_storage()
+      .make_tensor();
 }
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::start(const Operation& operation, Job job,

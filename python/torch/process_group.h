@@ -53,8 +53,10 @@ class ProcessGroupWeft final : public c10d::Backend {
   void setSequenceNumberForGroup() override {}
   std::uint64_t getSequenceNumberForGroup() override { return sequence_; }
 
-  // Tensors whose memory peers read and write in place, so that collectives copy once less.
-  bool supportsTensorAlloc(c10::DeviceIndex) override { return true; }
+  // Tensors whose memory peers read and write in place, so that collectives copy once less:
+  // uninitialized, one-dimensional. Ordinary memory where the system has no more of the other.
+  // DDP and FSDP2 ask whether to use it; a CPU's device has no index, and one rank needs none.
+  bool supportsTensorAlloc(c10::DeviceIndex device) override { return device < 0 && size_ > 1; }
   at::Tensor allocateTensor(long size, at::TensorOptions options) override;
 
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;

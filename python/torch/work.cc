@@ -11,6 +11,7 @@
 #include "completion_pool.h"
 #include "errors.h"
 #include "gil.h"
+#include "symmetric_pool.h"
 
 namespace weft::torch_adapter {
 
@@ -18,13 +19,22 @@ namespace {
 
 using c10::ivalue::Future;
 
+// Before the tensors go, whose memory others would get next.
+void distrust_after_failure(const WorkWeft::Requests& requests) {
+  for (const Request& request : requests)
+    if (request.error()) SymmetricPool::instance().distrust();
+}
+
 // What an operation needs whose Work is gone. Tensors may have Python objects, so the
 // completion pool lets them go, never the thread that finishes the operation.
 struct Remains {
   std::vector<at::Tensor> inputs;
   std::vector<at::Tensor> outputs;
   Job job;
+  WorkWeft::Requests requests;
   std::atomic<int> unfinished;
+
+  ~Remains() { distrust_after_failure(requests); }
 
   void request_finished() {
     // Acquire and release: who counts last has seen all requests finish.
@@ -74,8 +84,11 @@ WorkWeft::WorkWeft(int rank, const Operation& operation, std::uint64_t sequence,
       settled_(!job_.copies_back() && !recordFunctionEndCallback_) {}
 
 WorkWeft::~WorkWeft() {
-  if (transferred()) return;
-  auto* remains = new Remains{std::move(inputs_), std::move(outputs_), std::move(job_),
+  if (transferred()) {
+    distrust_after_failure(requests_);
+    return;
+  }
+  auto* remains = new Remains{std::move(inputs_), std::move(outputs_), std::move(job_), requests_,
                               static_cast<int>(requests_.size())};
   for (const Request& request : requests_)
     request.on_finish([remains] { remains->request_finished(); });

@@ -26,6 +26,8 @@ bool profiling();
 // only for who asks. Thread safe.
 class WorkWeft final : public c10d::Work {
  public:
+  using Requests = c10::SmallVector<Request, 1>;
+
   // `outputs` is what the future completes with.
   WorkWeft(int rank, const Operation& operation, std::uint64_t sequence,
            std::vector<at::Tensor> inputs, std::vector<at::Tensor> outputs, Job job,
@@ -53,8 +55,6 @@ class WorkWeft final : public c10d::Work {
   std::uint64_t getSequencenumber() const override { return sequence_; }
 
  private:
-  using Requests = c10::SmallVector<Request, 1>;
-
   bool transferred() const;
   // After the transfer: copies back and ends the profile's record. Only the first call acts.
   void settle();

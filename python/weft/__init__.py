@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from weft._build_info import VERSION as __version__
 
 if TYPE_CHECKING:
-    from weft.arrays import empty
+    from weft.arrays import empty, is_symmetric
     from weft.communicator import ANY_SOURCE, Communicator, init
     from weft.errors import (
         Aborted,
@@ -49,10 +49,11 @@ __all__ = [
     "algorithm",
     "empty",
     "init",
+    "is_symmetric",
 ]
 
 _MODULES = {
-    "weft.arrays": ("empty",),
+    "weft.arrays": ("empty", "is_symmetric"),
     "weft.communicator": ("ANY_SOURCE", "Communicator", "init"),
     "weft.errors": (
         "Aborted",

@@ -17,7 +17,8 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> np.ndarray:
     """A zeroed array in symmetric memory: peers read and write it directly.
 
     Page aligned, of any NumPy dtype (also those of ml_dtypes). Local: no other rank takes part.
-    The memory goes when the last view of it goes. Thread safe.
+    The memory goes when the last view of it goes. A forked child's writes stay its own; it may see
+    what its parent writes later. Thread safe.
     """
     dtype = np.dtype(dtype)
     shape = tuple(shape) if isinstance(shape, Iterable) else (operator.index(shape),)
@@ -29,6 +30,15 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> np.ndarray:
     if count * dtype.itemsize == 0:
         return np.empty(shape, dtype)
     return _core.symmetric_bytes(count * dtype.itemsize).view(dtype).reshape(shape)
+
+
+def is_symmetric(x: Any) -> bool:
+    """Whether peers can read and write `x` where it lies: a contiguous array in symmetric memory.
+
+    Takes what a collective takes as input; for a tensor that requires grad pass `x.detach()`.
+    Local. Thread safe.
+    """
+    return _core.is_symmetric(as_array(x, "is_symmetric: x"))
 
 
 def elements(x: Any) -> int:

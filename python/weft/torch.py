@@ -37,9 +37,13 @@ def why_not_registered() -> Exception | None:
 
 def _create(options: Any, pg_options: Any) -> Any:
     """Makes one process group's backend. Called by torch on every rank of the group."""
+    from weft import torch_buffers
+
     if pg_options is not None:
         raise TypeError(f"weft has no process group options, got {type(pg_options).__name__}")
-    return _adapter().create(
+    adapter = _adapter()
+    torch_buffers.enable()
+    return adapter.create(
         store=options.store,
         rank=options.group_rank,
         size=options.group_size,

@@ -1,6 +1,12 @@
 // What fabric.h promises of a fabric by itself, or towards one that does not play along.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
+#include <vector>
 
 #include "conformance/fabrics.h"
 #include "weft/error.h"
@@ -78,6 +84,26 @@ TEST_P(FabricAloneTest, SymmetricMemoryIsAlignedZeroedAndKeepsItsFabric) {
   EXPECT_FALSE(watched.expired()) << "memory in use";
   memory.reset();
   EXPECT_TRUE(watched.expired());
+}
+
+TEST_P(FabricAloneTest, AForkedChildWritesNothingOfItsParents) {
+  const auto fabric = GetParam().make();
+  for (std::size_t bytes : {std::size_t{4096}, std::size_t{5} << 20}) {
+    const SymmetricBlock block = fabric->allocate(bytes);
+    std::memset(block.data, 1, bytes);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const bool inherited = block.data[0] == std::byte{1} && block.data[bytes - 1] == std::byte{1};
+      std::memset(block.data, 2, bytes);
+      std::_Exit(inherited && block.data[bytes - 1] == std::byte{2} ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    const std::vector<std::byte> expected(bytes, std::byte{1});
+    EXPECT_EQ(0, std::memcmp(block.data, expected.data(), bytes));
+    fabric->release(block);
+  }
 }
 
 TEST_P(FabricAloneTest, OpenRefusesMembersThatMakeNoSense) {

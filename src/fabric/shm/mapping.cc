@@ -67,6 +67,11 @@ void discard_memory(int fd, std::size_t bytes) {
   (void)::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes));
 }
 
+void make_private(int fd, std::byte* data, std::size_t bytes) {
+  if (::mmap(data, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+    ::mprotect(data, bytes, PROT_READ);  // then the child crashes rather than spoil its parent's
+}
+
 std::shared_ptr<Mapping> Mapping::of(int fd, std::size_t bytes) {
   struct stat status{};
   if (::fstat(fd, &status) != 0 || static_cast<std::size_t>(status.st_size) < bytes ||

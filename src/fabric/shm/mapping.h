@@ -15,6 +15,9 @@ namespace weft::shm {
 UniqueFd make_memory(std::size_t bytes);
 // Gives the pages of such memory back to the system. Whoever still maps it reads zeros.
 void discard_memory(int fd, std::size_t bytes);
+// Replaces the mapping of such memory at `data` by one whose writes stay in this process. Only
+// makes system calls, so that it may run between fork and exec.
+void make_private(int fd, std::byte* data, std::size_t bytes);
 // `bytes` in whole pages, at least one.
 std::size_t whole_pages(std::size_t bytes);
 

@@ -6,8 +6,11 @@
 #include <cerrno>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "fabric/fabric.h"
+#include "fabric/shm/segments.h"
 #include "weft/error.h"
 
 namespace weft::shm {
@@ -19,6 +22,7 @@ struct Process {
   std::mutex mutex;
   std::set<int> live;
   std::map<Token, std::weak_ptr<Segments>> local;
+  std::vector<std::shared_ptr<Segments>> held;  // while a fork is under way
   std::weak_ptr<Fabric> fabric;
 };
 
@@ -28,14 +32,22 @@ Process& process();
 
 std::atomic<std::uint32_t> ForkMark::forks_{0};
 
-// Both locks are held across the fork, so the child finds everything whole.
+// All locks are held across the fork, so the child finds everything whole.
 class ForkHandler {
  public:
   static void before() {
     process().gate.lock();
     process().mutex.lock();
+    for (const auto& [token, watched] : process().local) {
+      auto segments = watched.lock();
+      if (!segments) continue;
+      segments->hold();
+      process().held.push_back(std::move(segments));
+    }
   }
   static void parent() {
+    for (const auto& segments : process().held) segments->let_go();
+    process().held.clear();
     process().mutex.unlock();
     process().gate.unlock();
   }
@@ -43,6 +55,7 @@ class ForkHandler {
     Process& own = process();
     for (int fd : own.live) ::close(fd);
     own.live.clear();
+    for (const auto& segments : own.held) segments->part_from_parent();
     own.local.clear();
     own.fabric.reset();
     // relaxed: the child has one thread.

@@ -96,6 +96,13 @@ Segments::Memo Segments::look_up(std::uintptr_t place) const {
   return memo;
 }
 
+void Segments::part_from_parent() {
+  for (const UserRange& range : ranges_) {
+    const Segment& segment = *segments_.at(segment_of(range.where));
+    make_private(segment.memory.get(), segment.mapping->data(), segment.mapping->bytes());
+  }
+}
+
 Location Segments::locate(const void* data, std::size_t bytes) const {
   thread_local Memo memo;
   const std::uint64_t version = version_.load(std::memory_order_relaxed);

@@ -37,6 +37,13 @@ class Segments {
   // take no lock.
   Location locate(const void* data, std::size_t bytes) const;
 
+  // Around a fork: held across it, so that the child finds the table whole.
+  void hold() { mutex_.lock(); }
+  void let_go() { mutex_.unlock(); }
+  // In the child, between the two: what the user allocated becomes the child's own, copied page by
+  // page as it writes, as ordinary memory does. It never writes into its parent's.
+  void part_from_parent();
+
  private:
   struct Memo;
   struct UserRange {

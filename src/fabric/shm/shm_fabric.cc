@@ -156,4 +156,8 @@ std::shared_ptr<void> symmetric_alloc(Fabric& fabric, std::size_t bytes) {
   return {block.data, [keeper, block](void*) { keeper->release(block); }};
 }
 
+bool is_symmetric(const Fabric& fabric, const void* data, std::size_t bytes) {
+  return static_cast<bool>(fabric.locate(data, bytes));
+}
+
 }  // namespace weft
