@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 
 import pytest
 
@@ -67,6 +68,14 @@ class Watch:
 
         setattr(dist, name, wrapped)
         monkey.append(lambda: setattr(dist, name, original))
+
+
+def allocate(numel: int) -> torch.Tensor:
+    """Of the process group's memory."""
+    cpu = torch.device("cpu")
+    return dist.group.WORLD._get_backend(cpu).allocate_tensor(
+        numel, dtype=torch.float32, device=cpu
+    )
 
 
 def symmetric_segments() -> int:
@@ -155,10 +164,7 @@ def left(job):
         x, y, mine = rows(job)
         for _ in range(2):
             step(model, x[mine], y[mine])
-        backend = dist.group.WORLD._get_backend(torch.device("cpu"))
-        kept = backend.allocate_tensor(1 << 20, dtype=torch.float32, device=torch.device("cpu"))
-        kept.fill_(job.rank)
-        del backend
+        kept = allocate(1 << 20).fill_(job.rank)
     right = furthest(job, [p.grad for p in model.parameters()])
     values = kept.unique().tolist()  # a tensor outlives its group
     del model, kept
@@ -202,15 +208,14 @@ def distrusted(job):
     """After a failed collective memory changes hands no more: a slow peer may still write there."""
     places = []
     with world(job):
-        backend = dist.group.WORLD._get_backend(torch.device("cpu"))
         for _ in range(2):
-            x = backend.allocate_tensor(1 << 20, dtype=torch.float32, device=torch.device("cpu"))
+            x = allocate(1 << 20)
             places.append(x.data_ptr())
             dist.all_reduce(x)
             del x
-        y = backend.allocate_tensor(1 << 20, dtype=torch.float32, device=torch.device("cpu"))
+        y = allocate(1 << 20)
         places.append(y.data_ptr())
-        backend.abort()
+        dist.group.WORLD._get_backend(torch.device("cpu")).abort()
         with pytest.raises(dist.DistBackendError):
             dist.all_reduce(y)
         segments = symmetric_segments()
@@ -222,3 +227,30 @@ def test_memory_of_a_failed_collective_is_not_used_again(team):
     for places, gone in team(2).run(distrusted):
         assert len(set(places)) == 1
         assert gone == 1
+
+
+def without_descriptors(job):
+    """Rank 1 may open no more files, so its tensor lies in ordinary memory."""
+    n = 300_000
+    with world(job):
+        dist.barrier()
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if job.rank == 1:
+            lowest = os.dup(0)
+            os.close(lowest)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+        mine = allocate(job.size * n)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        mine.copy_(torch.arange(job.size * n) + job.rank)
+        part = torch.empty(n)
+        dist.reduce_scatter_single(part, mine)
+        first = torch.equal(part, (2 * torch.arange(job.size * n) + 1).float().chunk(2)[job.rank])
+        dist.all_reduce(mine)
+        second = torch.equal(mine, (2 * torch.arange(job.size * n) + 1).float())
+        dist.all_gather_single(mine, part)
+        third = torch.equal(mine, (2 * torch.arange(job.size * n) + 1).float())
+        return weft.is_symmetric(mine), first, second, third
+
+
+def test_ranks_may_differ_in_where_their_tensors_lie(team):
+    assert team(2).run(without_descriptors) == [(True,) * 4, (False, True, True, True)]
