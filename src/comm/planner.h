@@ -1,6 +1,7 @@
 // From a call to a bound plan: checks the arguments, selects, caches plans, cuts buffers.
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -59,6 +60,7 @@ class Planner {
   const Settings settings_;
   const std::shared_ptr<Fabric> fabric_;
   PlanCache plans_;
+  std::atomic<std::uint64_t> revisions_{0};
   Call last_;  // of rebind; its spans are empty
   bool has_last_ = false;
 };

@@ -27,6 +27,9 @@ struct Binding {
   kernels::ReduceFn reduce = nullptr;
   double scale = 1.0;
 
+  // Another number for anything else but buffers; 0: not to be remembered.
+  std::uint64_t revision = 0;
+
   Signature signature;
   bool count_by_pair = false;  // signature.count is the size of a message's extent
 

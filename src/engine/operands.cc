@@ -4,43 +4,23 @@
 
 namespace weft {
 
-std::size_t Run::extent(const Step& step) const {
-  if (step.extent.blocks == 0) return 0;
-  return binding_->part(step.extent.buffer).size(step.extent.block.at(round_), step.extent.blocks);
-}
-
-Span Run::span(const Step& step, std::size_t chunk) const {
-  std::size_t size = extent(step);
-  if (!binding_->plan->program[section_].chunked) return {0, size};
-  return chunk_of(size, binding_->chunk, chunk);
-}
-
-std::size_t Run::offset_of(const Operand& operand, const Span& span) const {
-  std::size_t start = binding_->part(operand.buffer).offset(operand.range.block.at(round_));
-  return (start + span.first) * binding_->element;
-}
-
-std::byte* Run::user(const Operand& operand, const Span& span) {
-  std::size_t offset = offset_of(operand, span);
-  if (is_me(operand)) return binding_->user[static_cast<std::size_t>(operand.buffer)] + offset;
-  int owner = operand.rank.at(round_);
-  const Remote& remote = remote_[static_cast<std::size_t>(owner)];
-  Location where = operand.buffer == Buffer::kInput ? remote.input : remote.output;
+std::byte* Run::remote(const Operand& operand, const Place& place, const Span& span) {
+  const Remote& theirs = remote_[static_cast<std::size_t>(place.owner)];
+  Location where = operand.buffer == Buffer::kInput ? theirs.input : theirs.output;
   if (!where)
-    throw InvalidArgument("rank " + std::to_string(owner) + "'s " +
+    throw InvalidArgument("rank " + std::to_string(place.owner) + "'s " +
                           std::string(name_of(operand.buffer)) +
                           " is not symmetric memory, which " + binding_->plan->shape.algorithm +
                           " reaches into: allocate it with weft.empty() on every rank, or "
                           "choose another algorithm");
-  return lane_->endpoint.reach(binding_->member(owner), where + offset,
+  return lane_->endpoint.reach(binding_->member(place.owner), where + offset_of(place, span),
                                span.count * binding_->element);
 }
 
-std::byte* Run::reachable(const Operand& output, const Span& span) {
-  int owner = output.rank.at(round_);
-  Location where = remote_[static_cast<std::size_t>(owner)].output;
+std::byte* Run::reachable(const Place& output, const Span& span) {
+  Location where = remote_[static_cast<std::size_t>(output.owner)].output;
   if (!where) return nullptr;
-  return lane_->endpoint.reach(binding_->member(owner), where + offset_of(output, span),
+  return lane_->endpoint.reach(binding_->member(output.owner), where + offset_of(output, span),
                                span.count * binding_->element);
 }
 
@@ -78,11 +58,12 @@ std::byte* Run::own_slot(int channel, std::size_t bytes) {
   return filled.data;
 }
 
-bool Run::targets(const Step& step, const Span& span) {
+bool Run::targets(const Prepared& now, const Span& span) {
   targets_.clear();
-  for (const Operand& operand : step.dst) {
+  for (std::size_t i = 0; i < now.step->dst.size(); ++i) {
+    const Operand& operand = now.step->dst[i];
     if (operand.buffer != Buffer::kSlot) {
-      targets_.push_back({user(operand, span), false});
+      targets_.push_back({user(operand, place(now, i), span), false});
       continue;
     }
     bool wide = binding_->plan->shape.channels[operand.channel].wide;

@@ -37,14 +37,7 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
 }
 
 void Run::enter_round() {
-  const Section& section = binding_->plan->program[section_];
-  chunks_.resize(section.steps.size());
-  trips_ = 0;
-  for (std::size_t i = 0; i < section.steps.size(); ++i) {
-    const Step& step = section.steps[i];
-    chunks_[i] = section.chunked ? chunks_of(extent(step), binding_->chunk) : 1;
-    trips_ = std::max(trips_, chunks_[i] + step.lag);
-  }
+  round_steps_.prepare(*binding_, section_, round_);
   trip_ = 0;
   step_ = 0;
 }
@@ -60,14 +53,14 @@ bool Run::next_round() {
 }
 
 bool Run::advance() {
-  const Program& program = binding_->plan->program;
-  while (section_ < program.size()) {
-    const std::vector<Step>& steps = program[section_].steps;
-    for (; trip_ < trips_; ++trip_, step_ = 0) {
+  const std::size_t sections = binding_->plan->program.size();
+  while (section_ < sections) {
+    const std::vector<Prepared>& steps = round_steps_.steps;
+    for (; trip_ < round_steps_.trips; ++trip_, step_ = 0) {
       for (; step_ < steps.size(); ++step_) {
-        const Step& step = steps[step_];
-        std::size_t chunk = trip_ - step.lag;  // wraps to huge before the step's first trip
-        if (chunk < chunks_[step_] && !go(step, chunk)) return false;
+        const Prepared& now = steps[step_];
+        std::size_t chunk = trip_ - now.step->lag;  // wraps to huge before the step's first trip
+        if (now.has(chunk) && !go(now, chunk)) return false;
       }
     }
     if (!next_round()) break;

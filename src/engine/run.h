@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/binding.h"
+#include "engine/round.h"
 #include "engine/slots.h"
 
 namespace weft {
@@ -50,48 +51,57 @@ class Run {
   std::string where() const;
 
  private:
-  struct Piece {
-    std::byte* data;
-    std::size_t count;
-  };
+  using Prepared = Round::Prepared;
+  using Place = Round::Place;
 
   void enter_round();
   bool next_round();
-  bool go(const Step& step, std::size_t chunk);
-  bool copy(const Step& step, std::size_t chunk);
-  bool reduce(const Step& step, std::size_t chunk);
-  bool put(const Step& step, std::size_t chunk);
-  bool deliver(const Step& step, std::size_t chunk);
-  bool signal(const Step& step);
-  bool wait(const Step& step);
+  bool go(const Prepared& now, std::size_t chunk);
+  bool copy(const Prepared& now, std::size_t chunk);
+  bool reduce(const Prepared& now, std::size_t chunk);
+  bool put(const Prepared& now, std::size_t chunk);
+  bool deliver(const Prepared& now, std::size_t chunk);
+  bool signal(const Prepared& now);
+  bool wait(const Prepared& now);
   void credit(const Step& step);
   bool flushed();
 
-  std::size_t extent(const Step& step) const;
-  Span span(const Step& step, std::size_t chunk) const;
-  // Bytes before it in its buffer.
-  std::size_t offset_of(const Operand& operand, const Span& span) const;
-  std::byte* user(const Operand& operand, const Span& span);
+  Span span(const Prepared& now, std::size_t chunk) const {
+    if (now.chunks == 1) return {0, now.elements};
+    return chunk_of(now.elements, binding_->chunk, chunk);
+  }
+  // Operand number `i` of a step: its destinations, then its sources.
+  const Place& place(const Prepared& now, std::size_t i) const {
+    return round_steps_.places[now.places + i];
+  }
+  // Bytes before the chunk in its buffer.
+  std::size_t offset_of(const Place& place, const Span& span) const {
+    return place.bytes + span.first * binding_->element;
+  }
+  std::byte* user(const Operand& operand, const Place& place, const Span& span) {
+    if (place.owner != rank_) return remote(operand, place, span);
+    return binding_->user[static_cast<std::size_t>(operand.buffer)] + offset_of(place, span);
+  }
+  std::byte* remote(const Operand& operand, const Place& place, const Span& span);
   const std::byte* received(int peer, int channel);
   // Of another rank's output; null if it is not known to be in reach.
-  std::byte* reachable(const Operand& output, const Span& span);
+  std::byte* reachable(const Place& output, const Span& span);
   bool slot_is_free(std::size_t begin, std::size_t end);
   // The own slot on `channel` for `bytes`, or null while a reader may still be in it.
   std::byte* own_slot(int channel, std::size_t bytes);
   std::size_t slot_offset(int channel) const;
-  bool targets(const Step& step, const Span& span);
+  bool targets(const Prepared& now, const Span& span);
   bool room(const Step& step);
   void send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
             std::size_t slot_end);
   void send_to(const Index& to, int plan_channel, const Header& header, const void* payload,
                std::size_t slot_begin, std::size_t slot_end);
   Header header(std::size_t elements) const;
-  void compare(int peer, const Header& header, const Step& step) const;
+  void compare(int peer, const Header& header, std::size_t elements) const;
   [[noreturn]] void mismatch(int member, const Signature& ours, const Signature& theirs) const;
 
   int peer_of(const Index& index) const { return binding_->member(index.at(round_)); }
   int channel_of(int channel) const { return binding_->first_channel + channel; }
-  bool is_me(const Operand& operand) const { return operand.rank.at(round_) == rank_; }
 
   const Binding* binding_ = nullptr;
   LaneState* lane_ = nullptr;
@@ -99,8 +109,8 @@ class Run {
 
   std::size_t section_ = 0;
   int round_ = 0;
-  std::size_t trip_ = 0, trips_ = 0, step_ = 0;
-  std::vector<std::size_t> chunks_;  // by step, in this round
+  std::size_t trip_ = 0, step_ = 0;
+  Round round_steps_;
   int blocked_on_ = -1;
 
   // What was written into the own slot of a channel and not yet sent.

@@ -6,21 +6,21 @@
 
 namespace weft {
 
-bool Run::go(const Step& step, std::size_t chunk) {
+bool Run::go(const Prepared& now, std::size_t chunk) {
   blocked_on_ = -1;
-  switch (step.verb) {
+  switch (now.step->verb) {
     case Verb::kCopy:
-      return copy(step, chunk);
+      return copy(now, chunk);
     case Verb::kReduce:
-      return reduce(step, chunk);
+      return reduce(now, chunk);
     case Verb::kPut:
-      return step.dst.empty() ? put(step, chunk) : deliver(step, chunk);
+      return now.step->dst.empty() ? put(now, chunk) : deliver(now, chunk);
     case Verb::kSignal:
-      return signal(step);
+      return signal(now);
     case Verb::kWait:
-      return wait(step);
+      return wait(now);
     case Verb::kCredit:
-      credit(step);
+      credit(*now.step);
       return true;
     case Verb::kFlush:
       return flushed();
@@ -28,14 +28,14 @@ bool Run::go(const Step& step, std::size_t chunk) {
   throw InternalError("unknown verb");
 }
 
-bool Run::copy(const Step& step, std::size_t chunk) {
-  Span part = span(step, chunk);
-  if (!targets(step, part)) return false;
-  const Operand& from = step.src[0];
+bool Run::copy(const Prepared& now, std::size_t chunk) {
+  Span part = span(now, chunk);
+  if (!targets(now, part)) return false;
+  const Operand& from = now.step->src[0];
   bool slot = from.buffer == Buffer::kSlot;
   bool wide = slot && binding_->plan->shape.channels[from.channel].wide;
-  const std::byte* source =
-      slot ? received(peer_of(from.rank), channel_of(from.channel)) : user(from, part);
+  const std::byte* source = slot ? received(peer_of(from.rank), channel_of(from.channel))
+                                 : user(from, place(now, now.step->dst.size()), part);
   bool same_type = std::all_of(targets_.begin(), targets_.end(),
                                [&](const kernels::Target& t) { return t.wide == wide; });
   if (!same_type && binding_->accumulator != binding_->element) {
@@ -48,16 +48,18 @@ bool Run::copy(const Step& step, std::size_t chunk) {
   return true;
 }
 
-bool Run::reduce(const Step& step, std::size_t chunk) {
-  Span part = span(step, chunk);
-  if (!targets(step, part)) return false;
+bool Run::reduce(const Prepared& now, std::size_t chunk) {
+  const Step& step = *now.step;
+  Span part = span(now, chunk);
+  if (!targets(now, part)) return false;
   sources_.clear();
-  for (const Operand& from : step.src) {
+  for (std::size_t i = 0; i < step.src.size(); ++i) {
+    const Operand& from = step.src[i];
     if (from.buffer == Buffer::kSlot)
       sources_.push_back({received(peer_of(from.rank), channel_of(from.channel)),
                           binding_->plan->shape.channels[from.channel].wide});
     else
-      sources_.push_back({user(from, part), false});
+      sources_.push_back({user(from, place(now, step.dst.size() + i), part), false});
   }
   if (part.count)
     binding_->reduce(sources_, targets_, part.count, step.last ? binding_->scale : 1.0);
@@ -102,20 +104,20 @@ void Run::send_to(const Index& to, int plan_channel, const Header& header, const
   if (slot_begin != slot_end) lane_->slots.note(slot_begin, slot_end, peer, channel, number);
 }
 
-bool Run::put(const Step& step, std::size_t chunk) {
+bool Run::put(const Prepared& now, std::size_t chunk) {
+  const Step& step = *now.step;
   if (!room(step)) return false;
-  Span part = span(step, chunk);
+  Span part = span(now, chunk);
   const Operand& from = step.src[0];
   std::size_t bytes = part.count * binding_->element;
-  Header head = header(extent(step));
+  Header head = header(now.elements);
   head.bytes = static_cast<std::uint32_t>(bytes);
-  const std::byte* source = user(from, part);
+  const std::byte* source = user(from, place(now, 0), part);
   if (bytes <= kInlineBytes) {
     send(step, head, source, 0, 0);
     return true;
   }
-  Location base = is_me(from) ? binding_->where[static_cast<std::size_t>(from.buffer)] : Location{};
-  if (base) {
+  if (Location base = binding_->where[static_cast<std::size_t>(from.buffer)]) {
     const std::byte* begin = binding_->user[static_cast<std::size_t>(from.buffer)];
     head.input = base + static_cast<std::size_t>(source - begin);
     int channel = channel_of(step.channel);
@@ -134,19 +136,21 @@ bool Run::put(const Step& step, std::size_t chunk) {
 
 // Never by reference: what was written a moment ago lies in this core's cache, from where a
 // copy is taken faster here than by the reader.
-bool Run::deliver(const Step& step, std::size_t chunk) {
+bool Run::deliver(const Prepared& now, std::size_t chunk) {
+  const Step& step = *now.step;
   if (!room(step)) return false;
-  Span part = span(step, chunk);
+  Span part = span(now, chunk);
   std::size_t bytes = part.count * binding_->element;
-  const std::byte* source = user(step.src[0], part);
-  Header head = header(extent(step));
+  const std::byte* source = user(step.src[0], place(now, step.dst.size()), part);
+  Header head = header(now.elements);
   head.bytes = static_cast<std::uint32_t>(bytes);
   if (bytes <= kInlineBytes) {
     send(step, head, source, 0, 0);
     return true;
   }
   reached_.clear();
-  for (const Operand& output : step.dst) reached_.push_back(reachable(output, part));
+  for (std::size_t i = 0; i < step.dst.size(); ++i)
+    reached_.push_back(reachable(place(now, i), part));
   std::size_t begin = slot_offset(step.channel);
   bool staged = std::find(reached_.begin(), reached_.end(), nullptr) != reached_.end();
   if (staged) {
@@ -157,7 +161,7 @@ bool Run::deliver(const Step& step, std::size_t chunk) {
     head.delivered = reached_[i] != nullptr;
     if (reached_[i]) {
       kernels::copy(reached_[i], nullptr, source, bytes);
-      head.input = {offset_of(step.dst[i], part)};
+      head.input = {offset_of(place(now, i), part)};
       send_to(step.peers[i], step.channel, head, nullptr, 0, 0);
     } else {
       head.input = lane_->slots.where(begin);
@@ -168,10 +172,11 @@ bool Run::deliver(const Step& step, std::size_t chunk) {
   return true;
 }
 
-bool Run::signal(const Step& step) {
+bool Run::signal(const Prepared& now) {
+  const Step& step = *now.step;
   if (!room(step)) return false;
   Filled& filled = filled_[step.channel];
-  Header head = header(extent(step));
+  Header head = header(now.elements);
   if (!filled.full) {
     send(step, head, nullptr, 0, 0);
     return true;
@@ -188,7 +193,8 @@ bool Run::signal(const Step& step) {
   return true;
 }
 
-bool Run::wait(const Step& step) {
+bool Run::wait(const Prepared& now) {
+  const Step& step = *now.step;
   int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
   LaneState::Stream& stream = lane_->stream(peer, channel);
   Arrival arrival = lane_->endpoint.arrival(peer, channel, stream.waited);
@@ -196,7 +202,7 @@ bool Run::wait(const Step& step) {
     blocked_on_ = peer;
     return false;
   }
-  compare(step.peers[0].at(round_), *arrival.header, step);
+  compare(step.peers[0].at(round_), *arrival.header, now.elements);
   ++stream.waited;
   Remote& remote = remote_[static_cast<std::size_t>(step.peers[0].at(round_))];
   if (arrival.header->bytes == 0) remote.input = arrival.header->input;
@@ -218,8 +224,9 @@ bool Run::flushed() {
   return debts_.empty();
 }
 
-void Run::compare(int peer, const Header& theirs, const Step& step) const {
-  Signature ours = header(extent(step)).signature;
+void Run::compare(int peer, const Header& theirs, std::size_t elements) const {
+  Signature ours = binding_->signature;
+  if (binding_->count_by_pair) ours.count = elements;
   if (ours != theirs.signature) mismatch(binding_->member(peer), ours, theirs.signature);
 }
 

@@ -7,6 +7,8 @@
 // Fabric of its own; nothing is global.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +43,11 @@ struct Signature {
   std::uint8_t reserved = 0;
   std::uint16_t root = 0;
   std::uint16_t scale = 0;  // 16 bits of a hash of the premultiplied sum's factor
-  bool operator==(const Signature&) const = default;
+  bool operator==(const Signature& other) const {
+    using Words = std::array<std::uint64_t, 3>;
+    auto a = std::bit_cast<Words>(*this), b = std::bit_cast<Words>(other);
+    return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0;
+  }
 };
 static_assert(sizeof(Signature) == 24);
 
