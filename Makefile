@@ -1,15 +1,16 @@
 # Every command sets up what it needs first: see scripts/setup.
 .DEFAULT_GOAL := help
-.PHONY: help demo test peers bench lint format clean
+.PHONY: help demo test test-arm peers bench lint format clean
 
 help:
-	@echo 'make demo     train LeNet on two processes, through Weft and through Gloo'
-	@echo 'make test     build, then all tests: C++, sanitizers, Python'
-	@echo 'make peers    set up the libraries that `weft bench --peers` measures against'
-	@echo 'make bench    measure everything beside all of them into docs/results (a quarter of an hour)'
-	@echo 'make lint     formatting, linters, types and the include arrows'
-	@echo 'make format   format the sources in place'
-	@echo 'make clean    remove build/ (.venv stays)'
+	@echo 'make demo      train LeNet on two processes, through Weft and through Gloo'
+	@echo 'make test      build, then all tests: C++, sanitizers, Python'
+	@echo 'make test-arm  the C++ tests for 64-bit Arm, under qemu-user'
+	@echo 'make peers     set up the libraries that `weft bench --peers` measures against'
+	@echo 'make bench     measure everything beside all of them into docs/results (a quarter of an hour)'
+	@echo 'make lint      formatting, linters, types and the include arrows'
+	@echo 'make format    format the sources in place'
+	@echo 'make clean     remove build/ (.venv stays)'
 
 demo:
 	@scripts/setup demo
@@ -18,6 +19,10 @@ demo:
 test:
 	@scripts/setup test
 	@scripts/test
+
+test-arm:
+	@scripts/setup arm
+	@scripts/test-arm
 
 peers:
 	@scripts/peers

@@ -37,6 +37,16 @@ show_progress() {
   if [[ -t 1 ]]; then printf '\r\033[K'; fi
 }
 
+# run_ctest COMMAND...: failures and the closing lines; a terminal also sees where it is.
+run_ctest() {
+  local command=("$@" --output-on-failure --parallel "$jobs" --timeout 600)
+  if [[ -t 1 ]]; then
+    "${command[@]}" --progress
+  else
+    "${command[@]}" | grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.* Passed )'
+  fi
+}
+
 # pip_install WHAT ARGUMENTS...
 pip_install() {
   step "$1"

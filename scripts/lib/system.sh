@@ -14,6 +14,14 @@ has_gtest() {
   echo '#include <gtest/gtest.h>' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null
 }
 
+readonly arm_packages=(g++-aarch64-linux-gnu qemu-user-static googletest)
+
+# What scripts/test-arm needs: Debian's cross compiler, an emulator, GoogleTest as sources.
+has_arm() {
+  command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 && [[ -f /usr/src/googletest/CMakeLists.txt ]] \
+    && { command -v qemu-aarch64-static || command -v qemu-aarch64; } >/dev/null 2>&1
+}
+
 # A Python >= 3.10 that can make virtual environments and compile extensions.
 usable_python() {
   "$1" - >/dev/null 2>&1 <<'CHECK'
@@ -50,7 +58,9 @@ compiler_remedy() {
 system_packages() {
   local wanted=()
   find_python >/dev/null || wanted+=(python3 python3-venv python3-dev)
-  if [[ $1 != lint ]]; then
+  if [[ $1 == arm ]]; then
+    has_arm || wanted+=("${arm_packages[@]}")
+  elif [[ $1 != lint ]]; then
     has_compiler || wanted+=(g++)
   fi
   if [[ $1 == test ]]; then
@@ -61,7 +71,9 @@ system_packages() {
   fi
 
   find_python >/dev/null || die "$(python_remedy)"
-  if [[ $1 != lint ]] && ! has_compiler; then
+  if [[ $1 == arm ]]; then
+    has_arm || die "Arm programs cannot be made and run here: install ${arm_packages[*]} (Debian, Ubuntu)"
+  elif [[ $1 != lint ]] && ! has_compiler; then
     die "$(compiler_remedy)"
   fi
   if [[ $1 == test ]] && ! has_gtest; then

@@ -38,7 +38,9 @@ struct Communicator::Impl {
   std::unique_ptr<PointToPoint> transfers;
 
   std::chrono::milliseconds limit(std::chrono::milliseconds asked) const {
-    return asked.count() ? asked : std::chrono::milliseconds(timeout.load());
+    // relaxed, here and in set_timeout: a number by itself.
+    return asked.count() ? asked
+                         : std::chrono::milliseconds(timeout.load(std::memory_order_relaxed));
   }
 
   void open(const Exchange& exchange, Clock::time_point deadline) {
@@ -116,7 +118,7 @@ int Communicator::rank() const { return impl_->rank; }
 int Communicator::size() const { return impl_->size; }
 std::chrono::milliseconds Communicator::timeout() const { return impl_->limit({}); }
 void Communicator::set_timeout(std::chrono::milliseconds timeout) {
-  impl_->timeout = timeout.count();
+  impl_->timeout.store(timeout.count(), std::memory_order_relaxed);
 }
 const std::shared_ptr<Fabric>& Communicator::fabric() const { return impl_->fabric; }
 

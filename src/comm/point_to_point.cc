@@ -99,6 +99,20 @@ bool PointToPoint::step(bool look, Finished& finished) {
 
 bool PointToPoint::advance(bool look, Finished& finished) {
   bool moved = accept(finished);
+  moved |= exchange(look, finished);
+  if (!look && (moved || !endpoint_->troubled())) return moved;
+  try {
+    look_at_unmatched();
+  } catch (...) {
+    // What a peer sent before it left or failed still counts: go on as far as that leads.
+    if (!exchange(false, finished)) throw;
+    moved = true;
+  }
+  return moved;
+}
+
+bool PointToPoint::exchange(bool look, Finished& finished) {
+  bool moved = false;
   for (int peer = 0; peer < members_; ++peer) {
     if (peer == me_) continue;
     Peer& with = peers_[static_cast<std::size_t>(peer)];
@@ -109,7 +123,6 @@ bool PointToPoint::advance(bool look, Finished& finished) {
     moved |= transfer(with.outgoing, look, finished);
     moved |= transfer(with.incoming, look, finished);
   }
-  if (look || (!moved && endpoint_->troubled())) look_at_unmatched();
   return moved;
 }
 

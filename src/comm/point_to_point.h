@@ -69,6 +69,8 @@ class PointToPoint : public Driven {
   std::shared_ptr<Request::State> new_state(std::chrono::milliseconds timeout) const;
   Request submit(Owned operation, bool wake);
   bool advance(bool look, Finished& finished);
+  // Goes on with every peer. True if anything moved.
+  bool exchange(bool look, Finished& finished);
   Owned next_submitted();  // null: none
   bool accept(Finished& finished);
   bool announce(int peer, Finished& finished);
@@ -100,7 +102,8 @@ class PointToPoint : public Driven {
 
   std::mutex mutex_;
   std::deque<Owned> submitted_;
-  std::atomic<int> open_{0};  // operations not finished; counted before they are visible
+  // Operations not finished; counted before they are visible. Release and acquire as in Lane.
+  std::atomic<int> open_{0};
 };
 
 }  // namespace weft

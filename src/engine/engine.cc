@@ -21,7 +21,9 @@ void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  asm volatile("yield");
+  // `yield` does nothing on cores without hardware threads; this refetches and so passes time, as
+  // x86's pause does.
+  asm volatile("isb");
 #endif
 }
 
@@ -94,6 +96,7 @@ void Engine::dispose(Engine* engine) {
 }
 
 void Engine::expect_ranks(int ranks) {
+  // relaxed, here and in crowded(): it chooses how to wait and orders nothing.
   int before = ranks_.load(std::memory_order_relaxed);
   while (before < ranks &&
          !ranks_.compare_exchange_weak(before, ranks, std::memory_order_relaxed)) {

@@ -69,10 +69,8 @@ class Lane : public Driven {
   // Whether what was submitted has finished and its payloads have been read, or never will be.
   bool drained();
 
+  // relaxed: only the lane's owner counts; others show it to people.
   std::uint64_t sequence() const { return sequence_.load(std::memory_order_relaxed); }
-  void set_sequence(std::uint64_t sequence) {
-    sequence_.store(sequence, std::memory_order_relaxed);
-  }
 
   bool step(bool look, Finished& finished) override;
   bool pending() const override { return queued_.load(std::memory_order_acquire) > 0; }
@@ -86,6 +84,8 @@ class Lane : public Driven {
     bool started = false;
   };
 
+  // acquire, release: all that an owner did is done for the next, whatever thread that is. An
+  // owner and a submitter may miss each other's store; the progress thread then tries again.
   bool try_own() { return !owned_.exchange(true, std::memory_order_acquire); }
   void disown() { owned_.store(false, std::memory_order_release); }
   // Owns the lane if nothing is queued before the caller.
@@ -122,7 +122,8 @@ class Lane : public Driven {
 
   std::mutex mutex_;  // the queue
   std::deque<std::unique_ptr<Task>> queue_;
-  // Counted before a task is visible: a synchronous call that reads 0 overtakes nobody.
+  // Counted before a task is visible: a synchronous call that reads 0 overtakes nobody. Taken
+  // down with release, read with acquire: who reads 0 comes after what the tasks did.
   std::atomic<int> queued_{0};
   std::atomic<std::uint64_t> sequence_{0};
 };

@@ -118,7 +118,8 @@ class Endpoint {
   // Ends the lane for all members: their aborted() becomes `why`. The first call wins.
   virtual void abort(const std::string& why) = 0;
   // True once this lane was aborted here or by a member, or some peer of the fabric
-  // is lost: look at why() and lost(). One relaxed load.
+  // is lost: look at why_aborted() and lost(), which acquire what was sent before. One relaxed
+  // load.
   virtual bool troubled() const = 0;
   virtual std::string why_aborted() const = 0;  // empty: not aborted
 };

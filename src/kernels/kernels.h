@@ -3,6 +3,9 @@
 // The same source is compiled for several instruction sets and the best one that the
 // processor has is chosen once. All give identical bits: no reassociation, no fused
 // multiply-add across a rounding that another target would make.
+//
+// Whatever is stored here is published by the caller's next release store: a loop that
+// stores past the caches fences before it returns (the C library's memcpy does).
 #pragma once
 
 #include <cstddef>

@@ -145,8 +145,7 @@ TEST_P(FabricTest, BulkPayloadsAreReachedInFreshMemory) {
         ASSERT_EQ(0, std::memcmp(r.lane->reach(from, seen.input, bytes), expected.data(), bytes));
         r.lane->credit(from, 0, n + 1);
       });
-      r.for_peers(
-          [&](int to) { await("credit", [&] { return r.lane->credited(to, 0, n + 1); }); });
+      r.for_peers([&](int to) { await("credit", [&] { return r.lane->credited(to, 0, n + 1); }); });
       r.fabric->release(block);
     }
   });

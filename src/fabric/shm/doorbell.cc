@@ -36,6 +36,8 @@ std::uint32_t announce(Control& control) {
 }
 
 void sleep(Control& control, std::uint32_t announced) {
+  // Nothing orders the kernel's look at the bell before the caller's next look for messages. One
+  // that misses what it was woken for announces again, and that acquires the odd bell.
   futex_wait(control.bell, announced, std::chrono::milliseconds(1));
   retire(control);
 }

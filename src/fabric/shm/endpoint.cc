@@ -1,8 +1,10 @@
 #include "fabric/shm/endpoint.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
 #include "weft/error.h"
 
@@ -39,22 +41,6 @@ Location parse_ticket(const std::string& ticket, std::size_t place, std::size_t 
                           "; give all ranks the same members in the same order");
   }
   return where;
-}
-
-// The first record wins. The text is whole before the state says so.
-void record_abort(Lane& lane, const std::string& why) {
-  AbortRecord& record = lane.head.abort;
-  std::uint32_t none = AbortRecord::kNone;
-  // relaxed: winning the record orders nothing, publishing it does.
-  if (record.state.compare_exchange_strong(none, AbortRecord::kWriting,
-                                           std::memory_order_relaxed)) {
-    const std::size_t length = std::min(why.size(), AbortRecord::kTextBytes - 1);
-    std::memcpy(record.text, why.data(), length);
-    record.text[length] = 0;
-    // release, twice: the text before the state, the state before the trouble.
-    record.state.store(AbortRecord::kWritten, std::memory_order_release);
-    lane.head.trouble.store(1, std::memory_order_release);
-  }
 }
 
 }  // namespace
@@ -108,7 +94,8 @@ void ShmEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_p
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (static_cast<int>(i) == me_) continue;
-    // relaxed: it says that all is mapped here, and the peer reads nothing of that.
+    // relaxed: it says that all is mapped here, and the peer reads nothing of that. If we leave
+    // next, the end of the socket brings this store along: the kernel's locks order the two.
     peers_[i].theirs->joined.store(1, std::memory_order_relaxed);
     ring(*peers_[i].bell);
   }
@@ -202,8 +189,26 @@ std::uint64_t ShmEndpoint::last_entered(int peer) {
 
 std::string ShmEndpoint::lost(int peer) { return at(peer).reached.remote().lost(); }
 
+// Each member writes its text into a place of its own before it claims to be the first, so
+// there is no moment at which a lane is claimed and its text not whole.
+void ShmEndpoint::record_abort(Lane& lane, const std::string& why) const {
+  Inbox& own = *lane.inbox(me_);
+  const std::size_t length = std::min(why.size(), Inbox::kWhyBytes - 1);
+  std::memcpy(own.why, why.data(), length);
+  own.why[length] = 0;
+  std::uint32_t none = 0;
+  // release: the text goes before the claim. relaxed: who comes second reads nothing.
+  lane.head.aborted_by.compare_exchange_strong(none, static_cast<std::uint32_t>(me_) + 1,
+                                               std::memory_order_release,
+                                               std::memory_order_relaxed);
+  // release: all that this member sent, and its claim, go before the trouble.
+  lane.head.trouble.store(1, std::memory_order_release);
+}
+
 void ShmEndpoint::abort(const std::string& why) {
   mark_.check();
+  std::lock_guard lock(aborting_);
+  if (std::exchange(aborted_, true)) return;
   record_abort(lane(), why);
   ring(*reinterpret_cast<Control*>(control_->data()));
   // acquire: pairs with the release in connect().
@@ -221,12 +226,13 @@ bool ShmEndpoint::troubled() const {
 }
 
 std::string ShmEndpoint::why_aborted() const {
-  // acquire: after trouble was seen, the state is not read from before it.
+  // acquire: after trouble was seen, the claim is not read from before it.
   if (lane().head.trouble.load(std::memory_order_acquire) == 0) return {};
-  const AbortRecord& record = lane().head.abort;
   // acquire: pairs with the release in record_abort().
-  if (record.state.load(std::memory_order_acquire) != AbortRecord::kWritten) return {};
-  return {record.text, ::strnlen(record.text, AbortRecord::kTextBytes)};
+  const std::uint32_t by = lane().head.aborted_by.load(std::memory_order_acquire);
+  if (by == 0 || by > peers_.size()) return {};
+  const char* const why = lane().inbox(static_cast<int>(by) - 1)->why;
+  return {why, ::strnlen(why, Inbox::kWhyBytes)};
 }
 
 }  // namespace weft::shm

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ class ShmEndpoint final : public Endpoint {
   void await_joined(std::size_t place, Clock::time_point deadline);
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   Lane& lane() const { return *lane_; }
+  void record_abort(Lane& lane, const std::string& why) const;
 
   const ForkMark mark_;
   const std::shared_ptr<Segments> segments_;
@@ -69,6 +71,8 @@ class ShmEndpoint final : public Endpoint {
   const Clock::duration patience_;
   std::vector<Peer> peers_;
   std::atomic<bool> connected_{false};
+  std::mutex aborting_;
+  bool aborted_ = false;  // under aborting_
 };
 
 }  // namespace weft::shm

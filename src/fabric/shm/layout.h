@@ -6,11 +6,12 @@
 // after that peer is gone.
 //
 //   Lane segment of one member of n
-//     LaneHead                   trouble, progress, why the lane was aborted
-//     Inbox[0] .. Inbox[n-1]     written by that member only (the own one is unused)
+//     LaneHead                   trouble, progress, who aborted the lane first
+//     Inbox[0] .. Inbox[n-1]     written by that member only (of the own one, just why)
 //
 //   Inbox
 //     joined                     nonzero: the member has mapped our segment
+//     why                        the text of its abort, whole before it claims to be the first
 //     credits[kMaxChannels]      a line each: how many of our messages it has done with
 //     box[kMaxChannels][kMailboxDepth]      its messages to us: number n in entry n mod depth
 //
@@ -34,8 +35,10 @@
 namespace weft::shm {
 
 // Counts changes of this file and of wire.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kLayoutVersion = 2;
+inline constexpr std::uint32_t kLayoutVersion = 3;
 
+// Where lines or the prefetcher's pairs have 128 bytes, neighbours in an inbox still have the
+// same writer and the same reader; two members share a pair only at the bound of their inboxes.
 inline constexpr std::size_t kLine = 64;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -66,28 +69,25 @@ struct alignas(kLine) Credit {
 static_assert(sizeof(Credit) == kLine);
 
 struct Inbox {
+  static constexpr std::size_t kWhyBytes = 15 * kLine;
+
   alignas(kLine) std::atomic<std::uint32_t> joined;
+  alignas(kLine) char why[kWhyBytes];  // ends with a zero byte
   Credit credits[kMaxChannels];
   Entry box[kMaxChannels][kMailboxDepth];
 };
-static_assert(sizeof(Inbox) == kLine + kMaxChannels * (kLine + kMailboxDepth * sizeof(Entry)));
-
-struct AbortRecord {
-  enum State : std::uint32_t { kNone, kWriting, kWritten };
-  static constexpr std::size_t kTextBytes = 956;
-
-  std::atomic<std::uint32_t> state;
-  char text[kTextBytes];  // ends with a zero byte
-};
+static_assert(sizeof(Inbox) ==
+              kLine + Inbox::kWhyBytes + kMaxChannels * (kLine + kMailboxDepth * sizeof(Entry)));
 
 struct LaneHead {
   // Nonzero: the lane was aborted or a member is lost. The one word that hot waits read.
   alignas(kLine) std::atomic<std::uint32_t> trouble;
   // Number of the collective that the owner entered last.
   alignas(kLine) std::atomic<std::uint64_t> entered;
-  alignas(kLine) AbortRecord abort;
+  // 1 + the member that aborted the lane first; 0: none.
+  alignas(kLine) std::atomic<std::uint32_t> aborted_by;
 };
-static_assert(sizeof(LaneHead) == 2 * kLine + 960);
+static_assert(sizeof(LaneHead) == 3 * kLine);
 
 struct Lane {
   LaneHead head;
