@@ -56,8 +56,9 @@ void SymmetricPool::distrust() {
 SymmetricPool::Block SymmetricPool::take_kept(std::size_t bytes) {
   auto best = kept_.end();
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {
-    const bool fits = it->bytes >= bytes && it->bytes / 2 <= bytes;
-    if (fits && (best == kept_.end() || it->bytes < best->bytes)) best = it;
+    const bool fits = it->bytes >= bytes && it->bytes - it->bytes / 4 <= bytes;
+    // Of equals the last: it may still be in a cache.
+    if (fits && (best == kept_.end() || it->bytes <= best->bytes)) best = it;
   }
   if (best == kept_.end()) return {};
   Block block = std::move(*best);
@@ -91,7 +92,7 @@ SymmetricPool::Memory SymmetricPool::take(Fabric& fabric, std::size_t bytes) {
 
 SymmetricPool::Blocks SymmetricPool::surplus() {
   Blocks freed;
-  while (kept_bytes_ > most_used_bytes_) {
+  while (!kept_.empty() && used_bytes_ + kept_bytes_ > 2 * most_used_bytes_) {
     kept_bytes_ -= kept_.front().bytes;
     freed.push_back(std::move(kept_.front()));
     kept_.erase(kept_.begin());

@@ -2,7 +2,7 @@
 //
 // Making symmetric memory is dear (a file, a mapping here and on every peer, a fault for each
 // page), and FSDP allocates its buffers anew in every step. So blocks that come back are kept while
-// a process group lives: never more bytes than were in use at once.
+// a process group lives: in all at most twice the bytes that were in use at once.
 #pragma once
 
 #include <cstddef>
