@@ -68,15 +68,16 @@ SymmetricPool::Block SymmetricPool::take_kept(std::size_t bytes) {
 }
 
 SymmetricPool::Memory SymmetricPool::take(Fabric& fabric, std::size_t bytes) {
+  const std::size_t length = rounded(bytes);
   Block block;
   std::size_t era = 0;
   {
     std::lock_guard lock(mutex_);
-    block = take_kept(bytes);
+    block = take_kept(length);
     era = era_;
   }
   if (!block.memory) {
-    block.bytes = rounded(bytes);
+    block.bytes = length;
     block.memory = symmetric_alloc(fabric, block.bytes);
   }
   {
