@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "base/small_file.h"
@@ -18,18 +19,19 @@ namespace fs = std::filesystem;
 
 // Processors in the mask of the calling thread. The kernel refuses a set that is smaller
 // than its own, which may be larger than cpu_set_t.
-int processors_in_mask() {
+std::vector<int> processors_in_mask() {
   for (int size = CPU_SETSIZE; size <= 1 << 20; size *= 2) {
     cpu_set_t* set = CPU_ALLOC(size);
     const std::size_t bytes = CPU_ALLOC_SIZE(size);
     const bool read = set && sched_getaffinity(0, bytes, set) == 0;
-    const int count = read ? CPU_COUNT_S(bytes, set) : 0;
+    std::vector<int> processors;
+    for (int i = 0; read && i < size; ++i)
+      if (CPU_ISSET_S(i, bytes, set)) processors.push_back(i);
     const bool too_small = set && !read && errno == EINVAL;
     CPU_FREE(set);
-    if (read) return std::max(1, count);
-    if (!too_small) break;
+    if (read || !too_small) return processors;
   }
-  return 1;
+  return {};
 }
 
 bool has_word(const std::string& list, const std::string& word) {
@@ -120,12 +122,35 @@ int CpuLimits::usable() const {
 
 CpuLimits cpu_limits(const CpuProbe& probe) {
   CpuLimits limits;
-  limits.affinity = probe.affinity ? *probe.affinity : processors_in_mask();
+  limits.processors = processors_in_mask();
+  limits.affinity =
+      probe.affinity ? *probe.affinity : std::max(1, static_cast<int>(limits.processors.size()));
   for (const Mount& mount : cpu_mounts(probe.root)) tighten(limits, probe.root, mount);
   return limits;
 }
 
 int usable_cores() { return cpu_limits().usable(); }
+
+std::string cpu_share(const CpuProbe& probe) {
+  const CpuLimits limits = cpu_limits(probe);
+  std::string share = std::to_string(limits.quota);
+  for (int processor : limits.processors) share += " " + std::to_string(processor);
+  return share;
+}
+
+int shared_cores(const std::vector<std::string>& shares) {
+  CpuLimits all;
+  std::set<int> processors;
+  for (const std::string& share : shares) {
+    std::istringstream words(share);
+    double quota = 0;
+    words >> quota;
+    if (quota > 0 && (all.quota == 0 || quota < all.quota)) all.quota = quota;
+    for (int processor; words >> processor;) processors.insert(processor);
+  }
+  all.affinity = std::max(1, static_cast<int>(processors.size()));
+  return all.usable();
+}
 
 std::vector<std::pair<std::string, std::string>> launch_hints() {
   std::vector<std::pair<std::string, std::string>> hints;

@@ -16,9 +16,10 @@ struct CpuProbe {
 };
 
 struct CpuLimits {
-  int affinity = 1;        // processors in the calling thread's affinity mask
-  double quota = 0;        // processors' worth of time that the cgroups grant; 0: no limit
-  std::string quota_file;  // the file that says so, the tightest of the process's cgroups
+  int affinity = 1;             // processors in the calling thread's affinity mask
+  std::vector<int> processors;  // their numbers
+  double quota = 0;             // processors' worth of time that the cgroups grant; 0: no limit
+  std::string quota_file;       // the file that says so, the tightest of the process's cgroups
 
   // The lesser of both, a part of a core counting as one. At least 1.
   int usable() const;
@@ -31,6 +32,11 @@ CpuLimits cpu_limits(const CpuProbe& probe = {});
 
 // cpu_limits().usable()
 int usable_cores();
+
+// This process's limits for the others on its machine, and how many cores ranks with such
+// limits have together: ranks that are bound to a core each have as many as there are ranks.
+std::string cpu_share(const CpuProbe& probe = {});
+int shared_cores(const std::vector<std::string>& shares);
 
 // What the launcher said of threads and local ranks, as it stands in the environment:
 // (name, value) of those of OMP_NUM_THREADS, LOCAL_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_SIZE,

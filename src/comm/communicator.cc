@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cpu.h"
 #include "base/version.h"
 #include "comm/planner.h"
 #include "comm/point_to_point.h"
@@ -45,7 +46,6 @@ struct Communicator::Impl {
 
   void open(const Exchange& exchange, Clock::time_point deadline) {
     auto endpoints = open_endpoints(*fabric, 2, addresses, rank, exchange, deadline);
-    engine->expect_ranks(size);
     lane = std::make_unique<Lane>(engine, std::move(endpoints[0]), rank, size, fate, interrupt);
     transfers = std::make_unique<PointToPoint>(engine, std::move(endpoints[1]), rank, size, fate,
                                                interrupt, planner);
@@ -67,11 +67,17 @@ struct Communicator::Impl {
 
 namespace {
 
-// Everyone's fabric address, and rank 0's settings for all.
-std::vector<std::string> introduce(const Exchange& exchange, const std::string& address, int rank,
-                                   Settings& settings) {
-  auto all = exchange("hello", join({kVersion, settings.to_text(), address}));
-  std::vector<std::string> addresses;
+// What the members tell each other first.
+struct Members {
+  std::vector<std::string> addresses;  // of their fabrics
+  int cores;                           // that they have together
+};
+
+// Replaces `settings` by rank 0's.
+Members introduce(const Exchange& exchange, const std::string& address, int rank,
+                  Settings& settings) {
+  auto all = exchange("hello", join({kVersion, settings.to_text(), address, cpu_share()}));
+  std::vector<std::string> addresses, shares;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     std::vector<std::string> words = unjoin(all[peer]);
     if (words.empty() || words[0] != kVersion)
@@ -80,8 +86,9 @@ std::vector<std::string> introduce(const Exchange& exchange, const std::string& 
                      ": install the same version everywhere");
     if (peer == 0) settings = Settings::parse(words.at(1));
     addresses.push_back(words.at(2));
+    shares.push_back(words.at(3));
   }
-  return addresses;
+  return {addresses, shared_cores(shares)};
 }
 
 }  // namespace
@@ -97,9 +104,10 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
   auto fabric = options.fabric ? options.fabric : process_fabric();
   Settings settings = Settings::from_environment();
   Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
-  auto addresses = introduce(exchange, fabric->address(), rank, settings);
-  auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric, std::move(addresses),
-                                     settings, options.interrupt);
+  Members members = introduce(exchange, fabric->address(), rank, settings);
+  auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric,
+                                     std::move(members.addresses), settings, options.interrupt);
+  impl->engine->expect(size, members.cores);
   impl->open(exchange, deadline);
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
 }

@@ -46,14 +46,15 @@ bool by_pair(Collective c) {
 // Equal but for the buffers.
 bool alike(const Call& a, const Call& b) {
   return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
-         a.root == b.root && a.scale == b.scale && a.algorithm.empty() && b.algorithm.empty() &&
+         a.root == b.root && a.scale == b.scale && a.algorithm == b.algorithm &&
          a.input_counts.empty() && a.output_counts.empty();
 }
 
 }  // namespace
 
 void Planner::rebind(const Call& call, Binding& binding) {
-  if (has_last_ && alike(call, last_)) {
+  const std::uint64_t registry = registry_generation();
+  if (last_registry_ == registry && alike(call, last_)) {
     // What is not the buffers' has been checked with the call before.
     if (call.input != last_.input || call.output != last_.output) check(call);
     last_.input = call.input;
@@ -61,11 +62,13 @@ void Planner::rebind(const Call& call, Binding& binding) {
     set_buffers(call, binding);
     return;
   }
-  has_last_ = false;
+  last_registry_ = kNone;
   bind(call, binding);
-  if (!call.algorithm.empty() || !call.input_counts.empty() || !call.output_counts.empty()) return;
+  if (!call.input_counts.empty() || !call.output_counts.empty()) return;
   last_ = call;
-  has_last_ = true;
+  last_algorithm_ = call.algorithm;
+  last_.algorithm = last_algorithm_;
+  last_registry_ = registry;
 }
 
 void Planner::bind(const Call& call, Binding& binding) {

@@ -61,8 +61,12 @@ class Planner {
   const std::shared_ptr<Fabric> fabric_;
   PlanCache plans_;
   std::atomic<std::uint64_t> revisions_{0};
-  Call last_;  // of rebind; its spans are empty
-  bool has_last_ = false;
+  // The call that rebind saw last; its spans are empty. Of algorithms registered since then
+  // it knows nothing.
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  Call last_;
+  std::string last_algorithm_;
+  std::uint64_t last_registry_ = kNone;
 };
 
 }  // namespace weft

@@ -29,7 +29,9 @@ PointToPoint::PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpo
 PointToPoint::~PointToPoint() {
   engine_->detach(this);
   fate_->remove(endpoint_.get());
-  if (state_.slots.leased()) engine_->arenas().give_back(state_.slots.release());
+  if (!state_.slots.leased()) return;
+  bool idle = state_.slots.idle(*endpoint_);
+  engine_->arenas().give_back(state_.slots.release(), idle);
 }
 
 std::shared_ptr<Request::State> PointToPoint::new_state(std::chrono::milliseconds timeout) const {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/cpu.h"
-
 namespace weft {
 
 namespace {
@@ -64,8 +62,7 @@ bool Patience::wait() {
   return true;
 }
 
-Engine::Engine(std::shared_ptr<Fabric> fabric)
-    : fabric_(std::move(fabric)), arenas_(fabric_), cores_(usable_cores()) {}
+Engine::Engine(std::shared_ptr<Fabric> fabric) : fabric_(std::move(fabric)), arenas_(fabric_) {}
 
 Engine::~Engine() {
   {
@@ -93,14 +90,6 @@ void Engine::dispose(Engine* engine) {
     std::thread([engine] { delete engine; }).detach();
   else
     delete engine;
-}
-
-void Engine::expect_ranks(int ranks) {
-  // relaxed, here and in crowded(): it chooses how to wait and orders nothing.
-  int before = ranks_.load(std::memory_order_relaxed);
-  while (before < ranks &&
-         !ranks_.compare_exchange_weak(before, ranks, std::memory_order_relaxed)) {
-  }
 }
 
 void Engine::attach(Driven* driven) {
@@ -172,6 +161,10 @@ bool Engine::drive_until(const std::function<bool()>& done, Clock::time_point de
       continue;
     }
     if (done()) break;
+    if (other) {  // which may have passed our lane by: that is no time to sleep
+      sched_yield();
+      continue;
+    }
     look = patience.relax();
     if (look && Clock::now() > deadline) return false;
   }
@@ -199,6 +192,10 @@ void Engine::loop() {
     if (drive(look, other)) {
       patience.moved();
       look = false;
+      continue;
+    }
+    if (other) {
+      sched_yield();
       continue;
     }
     {

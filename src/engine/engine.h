@@ -90,10 +90,12 @@ class Engine {
   bool drive_until(const std::function<bool()>& done, Clock::time_point deadline,
                    const std::function<void()>& interrupt);
 
-  // Ranks on this node that may all be running, as far as communicators have told.
-  void expect_ranks(int ranks);
+  // A communicator's ranks may all be running, on so many cores.
+  void expect(int ranks, int cores) {
+    if (ranks > cores) crowded_.store(true, std::memory_order_relaxed);
+  }
   // More ranks than cores: a rank that spins takes the core from the one it waits for.
-  bool crowded() const { return ranks_.load(std::memory_order_relaxed) > cores_; }
+  bool crowded() const { return crowded_.load(std::memory_order_relaxed); }
 
  private:
   class Waiter;
@@ -105,8 +107,7 @@ class Engine {
 
   std::shared_ptr<Fabric> fabric_;
   ArenaPool arenas_;
-  const int cores_;
-  std::atomic<int> ranks_{1};
+  std::atomic<bool> crowded_{false};
 
   std::mutex driving_;           // held while stepping
   std::vector<Driven*> driven_;  // under driving_

@@ -22,7 +22,9 @@ Lane::Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, i
 Lane::~Lane() {
   engine_->detach(this);
   fate_->remove(endpoint_.get());
-  if (state_.slots.leased()) engine_->arenas().give_back(state_.slots.release());
+  if (!state_.slots.leased()) return;
+  bool idle = state_.slots.idle(*endpoint_);
+  engine_->arenas().give_back(state_.slots.release(), idle);
 }
 
 void Lane::begin(Binding& binding, std::uint64_t sequence) {

@@ -97,7 +97,12 @@ class Lane : public Driven {
   }
   struct Disown {
     Lane* lane;
-    ~Disown() { lane->disown(); }
+    ~Disown() {
+      lane->disown();
+      // Whoever tried in vain to run what was queued meanwhile may sleep by now.
+      if (lane->pending()) [[unlikely]]
+        lane->engine_->queued(true);
+    }
   };
   void run_current(std::chrono::milliseconds timeout);
   void finish(const Request& request);

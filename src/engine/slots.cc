@@ -6,7 +6,8 @@
 namespace weft {
 
 ArenaPool::~ArenaPool() {
-  for (const SymmetricBlock& block : free_) fabric_->release(block);
+  for (const auto* blocks : {&free_, &retired_})
+    for (const SymmetricBlock& block : *blocks) fabric_->release(block);
 }
 
 SymmetricBlock ArenaPool::try_lease() {
@@ -19,9 +20,9 @@ SymmetricBlock ArenaPool::try_lease() {
 
 SymmetricBlock ArenaPool::allocate() { return fabric_->allocate(kBytes); }
 
-void ArenaPool::give_back(const SymmetricBlock& block) {
+void ArenaPool::give_back(const SymmetricBlock& block, bool idle) {
   std::lock_guard lock(mutex_);
-  free_.push_back(block);
+  (idle ? free_ : retired_).push_back(block);
 }
 
 SymmetricBlock Slots::release() { return std::exchange(block_, {}); }

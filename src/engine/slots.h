@@ -23,7 +23,9 @@ class ArenaPool {
   // A free block of kBytes, or an empty one if there is none.
   SymmetricBlock try_lease();
   SymmetricBlock allocate();
-  void give_back(const SymmetricBlock& block);
+  // `idle`: nobody reads from it any more. Else nobody gets it again, lest a peer that is late
+  // read another's data.
+  void give_back(const SymmetricBlock& block, bool idle);
 
   // Fits the cache that two cores share, and the slots of any built-in plan on eight ranks.
   static constexpr std::size_t kBytes = std::size_t{4} << 20;
@@ -31,7 +33,7 @@ class ArenaPool {
  private:
   std::shared_ptr<Fabric> fabric_;
   std::mutex mutex_;
-  std::vector<SymmetricBlock> free_;
+  std::vector<SymmetricBlock> free_, retired_;
 };
 
 // The slot memory of one lane. For each byte range it knows the messages whose readers have
@@ -43,7 +45,7 @@ class Slots {
 
   bool leased() const { return block_.data != nullptr; }
   void lease(const SymmetricBlock& block) { block_ = block; }
-  // Gives the block up. Requires idle().
+  // Gives the block up.
   SymmetricBlock release();
 
   std::byte* at(std::size_t offset) const { return block_.data + offset; }

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 // Below this a second crossing costs more than reducing everything everywhere.
-constexpr std::size_t kOneShotBytes = 32 << 10;
+constexpr std::size_t kOneShotBytes = 16 << 10;
 // Above this many ranks one message to each costs more than passing it on.
 constexpr int kDirectRanks = 16;
 // Long enough that signalling vanishes, short enough that what a trip touches stays in a core's

@@ -160,6 +160,20 @@ TEST(Cpu, TheMaskIsTheCallingThreads) {
   }).join();
 }
 
+TEST(Cpu, RanksShareWhatTheyHaveTogether) {
+  struct Row {
+    std::vector<std::string> shares;
+    int cores;
+  };
+  for (const Row& row : std::vector<Row>{{{"0 0 1", "0 0 1"}, 2},
+                                         {{"0 0", "0 1"}, 2},
+                                         {{"0 3", "0 3"}, 1},
+                                         {{"0 0 1 2 3", "1.5 0 1 2 3"}, 2},
+                                         {{"0 0 1", "0 1 2", "0 7"}, 4}})
+    EXPECT_EQ(shared_cores(row.shares), row.cores) << row.shares.back();
+  EXPECT_EQ(shared_cores({cpu_share(), cpu_share()}), usable_cores());
+}
+
 TEST(Cpu, LaunchHintsAreTheEnvironments) {
   const char* kept = getenv("LOCAL_WORLD_SIZE");
   const std::string before = kept ? kept : "";
