@@ -18,10 +18,12 @@ constexpr int kDirectRanks = 16;
 // own cache.
 constexpr std::size_t kSmallestChunk = 16 << 10;
 constexpr std::size_t kLargestChunk = 64 << 10;
+// Where a chunk is moved and nothing else it may be longer.
+constexpr std::size_t kMovedChunk = 128 << 10;
 
 // Bytes of a chunk for blocks of `block` bytes; 0: not known to all ranks.
 std::size_t preferred_chunk(std::size_t block) {
-  if (block == 0) return kLargestChunk;
+  if (block == 0) return kMovedChunk;
   // A block of a few chunks overlaps its stages; smaller ones are not worth a signal.
   return std::clamp(block / 4, kSmallestChunk, kLargestChunk);
 }
