@@ -1,11 +1,12 @@
 # Every command sets up what it needs first: see scripts/setup.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm peers bench lint format clean
+.PHONY: help demo test test-arm test-torch-full peers bench lint format clean
 
 help:
 	@echo 'make demo      train LeNet on two processes, through Weft and through Gloo'
 	@echo 'make test      build, then all tests: C++, sanitizers, Python'
 	@echo 'make test-arm  the C++ tests for 64-bit Arm, under qemu-user'
+	@echo 'make test-torch-full  the tests that PyTorch has for a backend, on Weft (an hour; can be broken off)'
 	@echo 'make peers     set up the libraries that `weft bench --peers` measures against'
 	@echo 'make bench     measure everything beside all of them into docs/results (a quarter of an hour)'
 	@echo 'make lint      formatting, linters, types and the include arrows'
@@ -23,6 +24,11 @@ test:
 test-arm:
 	@scripts/setup arm
 	@scripts/test-arm
+
+test-torch-full:
+	@scripts/setup test
+	@.venv/bin/python tests/torch/acceptance/run.py --set gloo
+	@.venv/bin/python tests/torch/acceptance/run.py --set mpi
 
 peers:
 	@scripts/peers

@@ -134,8 +134,8 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
   return true;
 }
 
-// Never by reference: what was written a moment ago lies in this core's cache, from where a
-// copy is taken faster here than by the reader.
+// Never by reference: stores into lines that another core has read are slow, and the next call
+// would store its result into these.
 bool Run::deliver(const Prepared& now, std::size_t chunk) {
   const Step& step = *now.step;
   if (!room(step)) return false;

@@ -36,16 +36,26 @@ class TorchCalls:
 
     def sample(self, values: np.ndarray, batch: int) -> float:
         """Seconds of one operation, after a common start: the mean of `batch`."""
-        if self._input is not None:
-            fill(self._input, values, 0)
+        inputs = self._inputs(values, batch)
         self._comm.barrier()
         start = time.perf_counter()
         self._operate()
-        for shift in range(1, batch):
-            if self._input is not None:
-                fill(self._input, values, shift)
+        for following in inputs:
+            if self._input is not None and following is not None:
+                np.copyto(self._input, following)
             self._operate()
         return (time.perf_counter() - start) / batch
+
+    def _inputs(self, values: np.ndarray, batch: int) -> list[np.ndarray | None]:
+        """Writes the first operation's input; those of the others of a batch, to be copied."""
+        if self._input is None:
+            return [None] * (batch - 1)
+        following: list[np.ndarray | None] = []
+        for shift in range(1, batch):
+            fill(self._input, values, shift)
+            following.append(self._input.copy())
+        fill(self._input, values, 0)
+        return following
 
     def once(self) -> None:
         """One operation, neither rewritten nor timed."""
