@@ -34,6 +34,8 @@ inline constexpr Operation kBroadcast{c10d::OpType::BROADCAST, "weft:broadcast"}
 inline constexpr Operation kAllReduce{c10d::OpType::ALLREDUCE, "weft:all_reduce"};
 inline constexpr Operation kAllReduceCoalesced{c10d::OpType::ALLREDUCE_COALESCED,
                                                "weft:all_reduce_coalesced"};
+inline constexpr Operation kAllReduceSparse{c10d::OpType::_ALLREDUCE_SPARSE,
+                                            "weft:all_reduce_sparse"};
 inline constexpr Operation kReduce{c10d::OpType::REDUCE, "weft:reduce"};
 inline constexpr Operation kAllGather{c10d::OpType::ALLGATHER, "weft:all_gather"};
 inline constexpr Operation kAllGatherBase{c10d::OpType::_ALLGATHER_BASE,

@@ -61,6 +61,8 @@ class ProcessGroupWeft final : public c10d::Backend {
 
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override;
+  // What allreduce does with a sparse tensor. It has finished when it returns.
+  WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& opts) override;
   WorkPtr allreduce_coalesced(Tensors& tensors,
                               const c10d::AllreduceCoalescedOptions& opts) override;
   WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& opts) override;
@@ -103,6 +105,8 @@ class ProcessGroupWeft final : public c10d::Backend {
   WorkPtr start(const Operation& operation, Job job, const Tensors& inputs, const Tensors& outputs,
                 std::chrono::milliseconds timeout, bool async);
   WorkPtr receive(const Operation& operation, Tensors& tensors, int source, int tag);
+  at::Tensor all_rows(const Site& site, const at::Tensor& mine,
+                      const std::vector<std::int64_t>& rows) const;
   void add_allgather(Job& job, const Site& site, const at::Tensor& output,
                      const at::Tensor& input) const;
   void add_reduce_scatter(Job& job, const Site& site, const at::Tensor& output,

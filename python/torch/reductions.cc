@@ -32,6 +32,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::allreduce(Tensors& tensors,
   return translating([&] {
     const Site here = site(kAllReduce);
     const at::Tensor& tensor = only(here, "tensors", tensors);
+    if (tensor.is_sparse()) return allreduce_sparse(tensors, opts);
     const Reduction by = reduced(here, common_type(here, {{"tensor", tensors}}), opts.reduceOp);
     Job job;
     void* data = job.update(here, tensor);

@@ -95,6 +95,7 @@ WorkWeft::~WorkWeft() {
 }
 
 void WorkWeft::started() {
+  if (requests_.empty()) return settle();
   std::lock_guard lock(mutex_);
   if (!settled_.load(std::memory_order_relaxed)) arm();
 }

@@ -182,7 +182,7 @@ void PointToPoint::check_unmatched(const Operation& operation, const char* what)
     all_lost &= !lost.empty();
   }
   if (all_lost) throw PeerLost(text + ", but " + (any ? "all are lost: " : "it is lost: ") + lost);
-  if (Clock::now() > operation.deadline) throw Timeout("timeout: " + text);
+  if (Clock::now() > operation.deadline) throw Timeout("the timeout is over: " + text);
 }
 
 void PointToPoint::look_at_unmatched() {

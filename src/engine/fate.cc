@@ -79,7 +79,7 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
   }
   if (Clock::now() < deadline) return;
   int peer = run.waits_for();
-  throw Timeout("timeout: " + here() + " for " + rank(peer) +
+  throw Timeout("the timeout is over: " + here() + " for " + rank(peer) +
                 progress_of(endpoint, peer, sequence));
 }
 

@@ -111,3 +111,42 @@ def unusual_arguments(job):
 
 def test_factors_in_tensors_and_expanded_inputs(team):
     assert team(3).run(unusual_arguments) == [(True, [0, 1, 2])] * 3
+
+
+def sparse_sum(job):
+    """Other places and other numbers of elements on each rank; a row twice on one of them."""
+    with world(job):
+        rank, size = job.rank, job.size
+        stored = 0 if rank == 1 else 3
+        rows = torch.tensor([[0, rank, rank]])[:, :stored]
+        values = torch.arange(6.0).reshape(3, 2)[:stored] + rank
+        mine = torch.sparse_coo_tensor(rows, values, (size + 1, 2), check_invariants=True)
+        dense = mine.to_dense()
+        dist.all_reduce(dense)
+        again = mine.clone()
+        dist.all_reduce(mine)
+        found = dist.all_reduce(again, async_op=True).get_future().wait()[0]
+        return (
+            mine.is_sparse,
+            torch.equal(mine.to_dense(), dense),
+            torch.equal(found.to_dense(), dense),
+        )
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_sparse_tensors_are_summed(team, ranks):
+    assert team(ranks).run(sparse_sum) == [(True, True, True)] * ranks
+
+
+def sparse_disagreement(job):
+    with world(job):
+        shape = (4, 2) if job.rank == 0 else (5, 2)
+        with pytest.raises(ValueError, match="other sizes or sparse dimensions"):
+            dist.all_reduce(torch.zeros(shape).to_sparse())
+        with pytest.raises(ValueError, match="can be summed and nothing else"):
+            dist.all_reduce(torch.zeros(4, 2).to_sparse(), dist.ReduceOp.MAX)
+        dist.barrier()
+
+
+def test_sparse_tensors_of_other_shapes_are_refused_everywhere(team):
+    team(2).run(sparse_disagreement)

@@ -34,7 +34,7 @@ def wrong_arguments(size: int) -> list:
         (lambda: dist.all_reduce(ints, dist.ReduceOp.AVG), "NotImplementedError", ["avg", "int32"]),
         (lambda: dist.all_reduce(ones, dist.ReduceOp.BAND), "NotImplementedError", ["float32"]),
         (lambda: dist.all_reduce(torch.ones(2).to(torch.float8_e5m2)), "NotImplementedError", []),
-        (lambda: dist.all_reduce(ones.to_sparse()), "Error", []),
+        (lambda: dist.broadcast(ones.to_sparse(), 0), "Error", []),
         (lambda: dist.all_reduce(spread), "ValueError", ["clone()"]),
         (lambda: dist.broadcast(spread, 1 - dist.get_rank()), "ValueError", ["clone()"]),
         (lambda: group.allreduce([ones, ones]), "ValueError", ["2 tensors"]),
