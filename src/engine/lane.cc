@@ -52,20 +52,21 @@ void Lane::run_current(std::chrono::milliseconds timeout) {
         examine(run_, *endpoint_, me_, members_, sequence, deadline);
     }
   } catch (...) {
-    fail();
+    std::rethrow_exception(fail());
   }
 }
 
 // A peer that failed first tells why, then takes its memory away: of both, the first counts.
-void Lane::fail() {
+std::exception_ptr Lane::fail() {
   std::string aborted = endpoint_->why_aborted();
   fate_->end(aborted.empty() ? reason(std::current_exception(), me_) : aborted);
   try {
     throw;
   } catch (const PeerLost&) {
-    if (aborted.empty()) throw;
-    throw Aborted(aborted);
+    if (!aborted.empty()) return std::make_exception_ptr(Aborted(aborted));
+  } catch (...) {
   }
+  return std::current_exception();
 }
 
 // The caller's buffers are in use until it has finished, so an interrupted wait ends all.
@@ -123,11 +124,7 @@ bool Lane::step(bool look, Finished& finished) {
       moved = true;
     }
   } catch (...) {
-    try {
-      fail();
-    } catch (...) {
-      fail_all(std::current_exception(), finished);
-    }
+    fail_all(fail(), finished);
     moved = true;
   }
   disown();

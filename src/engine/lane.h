@@ -108,8 +108,8 @@ class Lane : public Driven {
   void finish(const Request& request);
   void begin(Binding& binding, std::uint64_t sequence);
   void lease(const Binding& binding);
-  // Ends the communicator for the exception that is being handled, and throws what it means.
-  [[noreturn]] void fail();
+  // Ends the communicator for the exception that is being handled; what it means to the caller.
+  std::exception_ptr fail();
   void fail_all(std::exception_ptr error, Finished& finished);
   void finish_front(std::exception_ptr error, Finished& finished);
 
