@@ -161,12 +161,11 @@ bool Engine::drive_until(const std::function<bool()>& done, Clock::time_point de
       continue;
     }
     if (done()) break;
-    if (other) {  // which may have passed our lane by: that is no time to sleep
+    if (other)  // which may have passed our lane by: that is no time to sleep
       sched_yield();
-      continue;
-    }
-    look = patience.relax();
-    if (look && Clock::now() > deadline) return false;
+    else
+      look = patience.relax();
+    if ((look || other) && Clock::now() > deadline) return false;
   }
   return true;
 }

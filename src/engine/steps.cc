@@ -69,8 +69,7 @@ bool Run::reduce(const Prepared& now, std::size_t chunk) {
 Header Run::header(std::size_t elements) const {
   Header header;
   header.signature = binding_->signature;
-  // Every message without payload says where the user's buffers are; payload in a slot
-  // overwrites it.
+  // Where the user's buffers are; the place of a payload takes that of the input.
   header.input = binding_->where[0];
   header.output = binding_->where[1];
   if (binding_->count_by_pair) header.signature.count = elements;
