@@ -1,6 +1,8 @@
 // Send and receive, and the barrier that names who is missing.
 #include "process_group.h"
 
+#include <c10/util/StringUtil.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -24,24 +26,27 @@ constexpr Operation kMonitoredBarrier{c10d::OpType::BARRIER, "weft:monitored_bar
 using Expected = std::vector<std::pair<int, Request>>;
 
 // Waits for all. Ends the communicator and throws Timeout with the first rank that did not
-// come in time, or with all such ranks. No receive is under way afterwards.
+// come in time, or with all such ranks, in the words that programs look for in Gloo's error.
+// No receive is under way afterwards.
 void await(Communicator& communicator, const Expected& expected, int me,
            std::chrono::milliseconds timeout, bool name_all) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  std::string missing;
+  std::vector<std::string> missing;
   for (const auto& [rank, request] : expected) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
     try {
       request.wait(std::max(left, std::chrono::milliseconds(1)));
     } catch (const Timeout&) {
-      missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+      missing.push_back(std::to_string(rank));
       if (!name_all) break;
     }
   }
   if (missing.empty()) return;
-  const std::string text = "rank " + std::to_string(me) + ", monitored_barrier: rank " + missing +
-                           " did not come within " + std::to_string(timeout.count()) + " ms";
+  const std::string text = "Rank " + std::to_string(me) + " timed out in monitoredBarrier: Rank" +
+                           (missing.size() > 1 ? "s " : " ") + c10::Join(", ", missing) +
+                           " failed to pass monitoredBarrier in " +
+                           std::to_string(timeout.count()) + " ms";
   communicator.abort(text);
   for (const auto& [rank, request] : expected) {
     try {
@@ -50,6 +55,22 @@ void await(Communicator& communicator, const Expected& expected, int me,
     }
   }
   throw Timeout(text);
+}
+
+// Reports to rank 0 and waits to be released.
+void report(Communicator& communicator, int me, std::chrono::milliseconds timeout) {
+  std::byte token{};
+  try {
+    communicator.send(&token, 1, DType::kU8, 0, kArrivalTag);
+    Expected release{{0, communicator.irecv(&token, 1, DType::kU8, 0, kReleaseTag)}};
+    // Rank 0 may come last and then waits in its turn; it can say more than this rank.
+    await(communicator, release, me, 2 * timeout, false);
+  } catch (const Error& error) {
+    throw Aborted("Rank " + std::to_string(me) +
+                  " successfully reached monitoredBarrier, but received errors while waiting for "
+                  "send/recv from rank 0: " +
+                  error.what());
+  }
 }
 
 }  // namespace
@@ -101,16 +122,11 @@ void ProcessGroupWeft::monitoredBarrier(const c10d::BarrierOptions& opts, bool w
   WithoutGil blocking;
   translating([&] {
     const auto communicator = this->communicator(site(kMonitoredBarrier));
-    const auto timeout = opts.timeout > kNoTimeout ? opts.timeout : options_->timeout;
+    // 0 means at once, as in Gloo.
+    const auto timeout = opts.timeout == c10d::kUnsetTimeout ? options_->timeout : opts.timeout;
+    if (rank_ != 0) return report(*communicator, rank_, timeout);
     std::vector<std::byte> tokens(static_cast<std::size_t>(size_));
     auto token_of = [&](int rank) { return &tokens[static_cast<std::size_t>(rank)]; };
-    if (rank_ != 0) {
-      communicator->send(token_of(0), 1, DType::kU8, 0, kArrivalTag);
-      Expected release{{0, communicator->irecv(token_of(0), 1, DType::kU8, 0, kReleaseTag)}};
-      // Rank 0 may come last and then waits in its turn; it can say more than this rank.
-      await(*communicator, release, rank_, 2 * timeout, false);
-      return;
-    }
     Expected arrivals;
     for (int rank = 1; rank < size_; ++rank)
       arrivals.emplace_back(rank,
