@@ -6,7 +6,7 @@ help:
 	@echo 'make demo      train LeNet on two processes, through Weft and through Gloo'
 	@echo 'make test      build, then all tests: C++, sanitizers, Python'
 	@echo 'make test-arm  the C++ tests for 64-bit Arm, under qemu-user'
-	@echo 'make test-torch-full  the tests that PyTorch has for a backend, on Weft (an hour; can be broken off)'
+	@echo 'make test-torch-full  the tests that PyTorch has for a backend, on Weft (a quarter of an hour; can be broken off)'
 	@echo 'make peers     set up the libraries that `weft bench --peers` measures against'
 	@echo 'make bench     measure everything beside all of them into docs/results (a quarter of an hour)'
 	@echo 'make lint      formatting, linters, types and the include arrows'
@@ -27,8 +27,7 @@ test-arm:
 
 test-torch-full:
 	@scripts/setup test
-	@.venv/bin/python tests/torch/acceptance/run.py --set gloo
-	@.venv/bin/python tests/torch/acceptance/run.py --set mpi
+	@scripts/test-torch-full
 
 peers:
 	@scripts/peers

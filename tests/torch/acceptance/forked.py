@@ -11,7 +11,6 @@ import json
 import os
 import re
 import select
-import shutil
 import signal
 import sys
 import tempfile
@@ -36,56 +35,66 @@ MultiProcessTestCase._spawn_processes = fork_ranks
 
 def outcome_of(case: unittest.TestCase, timeout: float) -> dict:
     """Runs a test in processes of its own, which do not outlive it; what became of it."""
-    folder = Path(tempfile.mkdtemp(prefix="weft-acceptance-"))
     start = time.monotonic()
-    leader = fork(case, folder)
-    try:
-        ended = select.select([os.pidfd_open(leader)], [], [], timeout)[0]
-    finally:
-        end_group(leader)
-        os.waitpid(leader, 0)
+    with tempfile.TemporaryDirectory(prefix="weft-acceptance-") as name:
+        folder = Path(name)
+        leader = fork(case, folder)
+        try:
+            in_time = ends_within(leader, timeout)
+        finally:
+            end_group(leader)
+            os.waitpid(leader, 0)
         said = (folder / "said").read_text(errors="replace")
-        record = json.loads((folder / "record").read_text() or "{}")
-        shutil.rmtree(folder, ignore_errors=True)
-    if not record:
-        outcome = "failed" if ended else "timeout"
-        record = {"outcome": outcome, "said": last_words(said)}
-    elif record["outcome"] == "skipped":
+        record = {"outcome": "failed" if in_time else "timeout", "said": last_words(said)}
+        if (folder / "record").exists():
+            record = json.loads((folder / "record").read_text())
+    if record["outcome"] == "skipped":
         record["said"] = reason_of_a_rank(said) or record["said"]
     return record | {"seconds": round(time.monotonic() - start, 1)}
 
 
 def fork(case: unittest.TestCase, folder: Path) -> int:
-    """The process that leads the test: it leaves its output and its record in the folder."""
+    """The process that leads the test: it leaves what it says and its record in the folder."""
     threads = len(os.listdir("/proc/self/task"))
     if threads != 1:
         raise RuntimeError(f"{threads} threads run here, and forks would miss all but one of them")
     sys.stdout.flush()
-    for name in ("said", "record"):
-        (folder / name).touch()
+    (folder / "said").touch()
     leader = os.fork()
     if leader == 0:
         with contextlib.suppress(BaseException):
             become_leader(folder)
-            record = run(case)
-            (folder / "record").write_text(json.dumps(record))
+            (folder / "part").write_text(json.dumps(run(case)))
+            (folder / "part").rename(folder / "record")
         os._exit(0)
     return leader
+
+
+def ends_within(process: int, seconds: float) -> bool:
+    """Whether a child ends in that time."""
+    descriptor = os.pidfd_open(process)
+    try:
+        return bool(select.select([descriptor], [], [], seconds)[0])
+    finally:
+        os.close(descriptor)
 
 
 def become_leader(folder: Path) -> None:
     """A group of processes, an output and temporary files of its own; ends with the runner."""
     os.setsid()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.register_at_fork(
-        after_in_child=lambda: ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    )
+    end_with_parent()
+    os.register_at_fork(after_in_child=end_with_parent)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     output = os.open(folder / "said", os.O_WRONLY | os.O_APPEND)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+
+
+def end_with_parent() -> None:
+    """Ends this process when the one that forked it ends, however that ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def run(case: unittest.TestCase) -> dict:
