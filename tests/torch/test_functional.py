@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ def collectives(x, group):
 
 
 def compiled(job, backend):
+    tempfile.tempdir = job.directory  # inductor keeps headers there, which are to go with the test
     with world(job):
         x = torch.arange(3.0 * job.size).view(job.size, 3) * (job.rank + 1)
         group = dist.group.WORLD

@@ -227,3 +227,29 @@ def beside_gloo(job):
 
 def test_beside_gloo(team):
     assert team(2).run(beside_gloo) == [(2.0, 2.0, "weft", "gloo")] * 2
+
+
+def mapped(job, backends):
+    """A world whose devices have different backends, and a group made of it."""
+    from torch.distributed.tensor import Shard, distribute_tensor
+
+    with world(job, backend=backends):
+        group = dist.new_group()
+        x = torch.ones(3) + job.rank
+        dist.all_reduce(x, group=group)
+        names = [None] * job.size
+        cpu = torch.device("cpu")
+        serving = [type(g._get_backend(cpu)).__name__ for g in (dist.group.WORLD, group)]
+        dist.all_gather_object(names, serving)
+        mesh = dist.init_device_mesh("cpu", (job.size,))
+        whole = distribute_tensor(torch.arange(4.0), mesh, [Shard(0)]).full_tensor()
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1, bias=False))
+        model(torch.full((1, 2), float(job.rank))).sum().backward()
+        return x.tolist(), names, whole.tolist(), model.module.weight.grad.tolist()
+
+
+@pytest.mark.parametrize("backends", ["cpu:weft", "cpu:weft,cuda:gloo"])
+def test_maps_of_devices_to_backends(team, backends):
+    names = [["ProcessGroupWeft", "ProcessGroupWeft"]] * 2
+    expected = ([3.0] * 3, names, [0.0, 1.0, 2.0, 3.0], [[0.5, 0.5]])
+    assert team(2).run(mapped, backends) == [expected] * 2
