@@ -24,7 +24,9 @@ PARTS = {
         "(?!.*(cuda|group_(min|max|product)|coalesced_group))"),
     "barriers": ("gloo", 2, "barrier_(timeout_global|full_group$|gloo)"),
     "point to point": ("gloo", 2, "^test_(send_recv|isend|irecv|batch_isend_irecv)"),
-    "DDP": ("gloo", 3, "^test_(ddp_(create|logging).*(graph|cpu)|Distributed.*CPU|.*no_sync)"),
+    "DDP": ("nccl", 2,
+        "ddp_(hook_parity_p|grad_div|join_model|control_flow|static_graph_n)|no_sync|backend_bool"
+        "|coalescing_manager|reduce_scatter|post_localSGD_optimizer_parity$"),
     "all to all": ("mpi", 3, "^test_all_to_all"),
     "FSDP": ("fsdp", 2, "_(FULL_SHARD|divide|gradient|FULL_STATE).*"),
     "DTensor": ("dtensor", 4, "^test_(redistribute|partial_.*avg|transformer|loss|mlp)"),

@@ -10,19 +10,20 @@ from unittest import mock
 
 import torch.distributed as dist
 
-IMITATED = os.environ["BACKEND"]
 # Without it torch leaves tests out; each test gets a file of its own in setUp.
 os.environ["INIT_METHOD"] = "file://"
 
-from torch.testing._internal.distributed import distributed_test  # noqa: E402
+from torch.testing._internal.distributed import distributed_test
 
 
 class Name(str):
-    """A backend's name, which where code chooses by it passes for the imitated one too."""
+    """A backend's name, which where code chooses by it passes for another one too."""
+
+    imitated = os.environ["BACKEND"]
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is this name or the other."""
-        return other == IMITATED or str.__eq__(self, other)
+        """Whether it is this name or the imitated one."""
+        return other == self.imitated or str.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
         """Whether it is neither."""
