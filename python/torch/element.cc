@@ -1,5 +1,7 @@
 #include "element.h"
 
+#include <torch/headeronly/version.h>
+
 #include <optional>
 #include <string>
 
@@ -74,8 +76,14 @@ ReduceOp operator_of(const Site& site, const c10d::ReduceOp& op) {
   refuse(site, "ReduceOp.UNUSED is no reduction");
 }
 
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 13
+using PreMulSumSupplement = c10d::NCCLPreMulSumSupplement;
+#else
+using c10d::PreMulSumSupplement;
+#endif
+
 double factor_of(const Site& site, const c10d::ReduceOp& op) {
-  const auto* premul = dynamic_cast<const c10d::PreMulSumSupplement*>(op.supplement_.get());
+  const auto* premul = dynamic_cast<const PreMulSumSupplement*>(op.supplement_.get());
   if (!premul) refuse(site, "PREMUL_SUM comes without its factor");
   return premul->tensor_factor.defined() ? premul->tensor_factor.item<double>()
                                          : premul->double_factor;
