@@ -1,5 +1,7 @@
 #include "arguments.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -53,6 +55,25 @@ bool uniform(at::TensorList tensors) {
   return std::all_of(tensors.begin(), tensors.end(), [&](const at::Tensor& tensor) {
     return tensor.numel() == tensors[0].numel();
   });
+}
+
+std::size_t pack(at::TensorList tensors) {
+  constexpr std::size_t kPackBytes = 64 << 10;
+  std::size_t count = 0;
+  while (count < tensors.size() && tensors[count].nbytes() < kPackBytes &&
+         tensors[count].scalar_type() == tensors[0].scalar_type())
+    ++count;
+  return std::max<std::size_t>(1, count);
+}
+
+std::vector<at::Tensor> parts_by_rank(at::TensorList tensors, int size) {
+  at::AutoDispatchBelowADInplaceOrView plain_views;
+  std::vector<at::Tensor> parts;
+  parts.reserve(tensors.size() * static_cast<std::size_t>(size));
+  for (int rank = 0; rank < size; ++rank)
+    for (const at::Tensor& tensor : tensors)
+      parts.push_back(tensor.view({size, tensor.numel() / size}).select(0, rank));
+  return parts;
 }
 
 std::vector<std::size_t> row_counts(const Site& site, const char* name, const at::Tensor& tensor,

@@ -30,6 +30,12 @@ std::vector<std::size_t> counts_of(at::TensorList tensors, const Element& elemen
 // Whether all have as many elements as the first.
 bool uniform(at::TensorList tensors);
 
+// How many tensors from the front of `tensors` one coalesced call serves: small ones of one type,
+// which are worth a copy that spares a call. Equal on all ranks, as the tensors' sizes are.
+std::size_t pack(at::TensorList tensors);
+// The ranks' parts of contiguous tensors: first those of rank 0, one of each tensor.
+std::vector<at::Tensor> parts_by_rank(at::TensorList tensors, int size);
+
 // Elements for each rank where `splits` divide a tensor's rows; equally if there are none.
 std::vector<std::size_t> row_counts(const Site& site, const char* name, const at::Tensor& tensor,
                                     const std::vector<std::int64_t>& splits, int size,

@@ -7,6 +7,7 @@
 #include <c10/util/ParallelGuard.h>
 
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -82,6 +83,29 @@ std::byte* Job::stage(const Site* written, at::TensorList tensors, bool fill) {
   return begin;
 }
 
+at::Tensor Job::contiguous_input(const at::Tensor& tensor) {
+  if (is_plain(tensor)) return tensor;
+  return view(static_cast<std::byte*>(const_cast<void*>(read(tensor))), tensor);
+}
+
+at::Tensor Job::contiguous_output(const Site& site, const at::Tensor& tensor) {
+  if (is_plain(tensor)) return tensor;
+  auto* place = static_cast<std::byte*>(write(site, tensor));
+  return view(place, tensor);
+}
+
+void Job::append(Job&& other) {
+  auto take = [](auto& to, auto& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+    from.clear();
+  };
+  take(calls_, other.calls_);
+  take(transfers_, other.transfers_);
+  take(counts_, other.counts_);  // the calls' spans see the same elements
+  take(copies_, other.copies_);
+  take(returns_, other.returns_);
+}
+
 std::span<const std::size_t> Job::keep_counts(std::vector<std::size_t> counts) {
   counts_.push_back(std::move(counts));
   return counts_.back();
@@ -91,11 +115,12 @@ void Job::copy_back() {
   at::AutoDispatchBelowADInplaceOrView plain_copies;
   // Often on a thread of the completion pool, which is to start no OpenMP team of its own.
   c10::ParallelGuard serial(true);
-  for (const Return& back : returns_) {
-    if (is_plain(back.to))
-      std::memcpy(data_of(back.to, true), back.from, back.to.nbytes());
+  // Backwards: what goes into a contiguous_output() comes before that goes to its tensor.
+  for (auto back = returns_.rbegin(); back != returns_.rend(); ++back) {
+    if (is_plain(back->to))
+      std::memcpy(data_of(back->to, true), back->from, back->to.nbytes());
     else
-      back.to.copy_(view(back.from, back.to));
+      back->to.copy_(view(back->from, back->to));
   }
   returns_.clear();
   copies_.clear();

@@ -17,6 +17,16 @@
 
 namespace weft::torch_adapter {
 
+// A send or receive.
+struct Transfer {
+  bool sends;
+  void* data;
+  std::size_t count;
+  DType dtype;
+  int peer;  // kAnySource for a receive from whoever sends
+  int tag;
+};
+
 // Movable; nothing that a call points to moves with it. The tensors themselves must live
 // until the calls have finished: that is the holder's affair. One thread at a time.
 class Job {
@@ -28,8 +38,17 @@ class Job {
   void* update(const Site& site, at::TensorList tensors);
 
   void add(const Call& call) { calls_.push_back(call); }
+  void add(const Transfer& transfer) { transfers_.push_back(transfer); }
+  // All of another job, after what is here.
+  void append(Job&& other);
   const c10::SmallVectorImpl<Call>& calls() const { return calls_; }
   c10::SmallVectorImpl<Call>& calls() { return calls_; }
+  const c10::SmallVectorImpl<Transfer>& transfers() const { return transfers_; }
+
+  // `tensor` if it is contiguous, else a copy for `read`.
+  at::Tensor contiguous_input(const at::Tensor& tensor);
+  // `tensor` if it is contiguous, else a copy for `write` that copy_back() puts into it.
+  at::Tensor contiguous_output(const Site& site, const at::Tensor& tensor);
 
   // Counts that outlive the call. Elements are counted in `units`.
   std::span<const std::size_t> keep_counts(std::vector<std::size_t> counts);
@@ -46,6 +65,7 @@ class Job {
   std::byte* stage(const Site* written, at::TensorList tensors, bool fill);
 
   c10::SmallVector<Call, 1> calls_;
+  c10::SmallVector<Transfer, 1> transfers_;
   std::vector<std::vector<std::size_t>> counts_;
   std::vector<at::Tensor> copies_;
   std::vector<Return> returns_;

@@ -1,8 +1,10 @@
 // The module weft._torch.
+#include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/extension.h>
 
 #include <pybind11/chrono.h>
 
+#include "future.h"
 #include "process_group.h"
 
 namespace py = pybind11;
@@ -10,6 +12,7 @@ namespace py = pybind11;
 namespace {
 
 using weft::torch_adapter::ProcessGroupWeft;
+using weft::torch_adapter::WorkWeft;
 
 c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                          int size, std::chrono::milliseconds timeout,
@@ -21,13 +24,28 @@ c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::Store>& 
   return c10::make_intrusive<ProcessGroupWeft>(store, rank, size, std::move(options));
 }
 
+// As torch's own Work gives it, but for the order of callbacks: see strands.h.
+py::object future_of(WorkWeft& work) {
+  auto future = work.getFuture();
+  if (work.in_order())
+    return weft::torch_adapter::make_future(std::move(future), work.group().name);
+  return py::cast(std::make_shared<torch::jit::PythonFutureWrapper>(std::move(future)));
+}
+
 }  // namespace
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.doc() = "Weft's backend for torch.distributed. weft.torch registers it.";
   // Its base class is torch's: so torch.distributed is imported before this module.
   py::class_<ProcessGroupWeft, c10::intrusive_ptr<ProcessGroupWeft>, c10d::Backend>(
-      m, "ProcessGroupWeft");
+      m, "ProcessGroupWeft")
+      .def("_start_time_estimate", &ProcessGroupWeft::start_time_estimate,
+           py::call_guard<py::gil_scoped_release>())
+      .def("_end_time_estimate", &ProcessGroupWeft::end_time_estimate)
+      .def("get_error", &ProcessGroupWeft::getError);
+  weft::torch_adapter::bind_future(m);
+  py::class_<WorkWeft, c10::intrusive_ptr<WorkWeft>, c10d::Work>(m, "Work").def("get_future",
+                                                                                &future_of);
   m.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"),
         py::arg("group_name"), py::arg("global_ranks"), py::call_guard<py::gil_scoped_release>());
 }

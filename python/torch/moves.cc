@@ -11,7 +11,7 @@ namespace weft::torch_adapter {
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::broadcast(Tensors& tensors,
                                                       const c10d::BroadcastOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kBroadcast);
     const at::Tensor& tensor = only(here, "tensors", tensors);
     const Element element = moved(common_type(here, {{"tensor", tensors}}));
@@ -26,7 +26,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::broadcast(Tensors& tensors,
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::allgather(Lists& outputs, Tensors& inputs,
                                                       const c10d::AllgatherOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kAllGather);
     const at::Tensor& input = only(here, "inputs", inputs);
     const Tensors& list = one_a_rank(here, "outputs", outputs, size_);
@@ -41,19 +41,28 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::allgather(Lists& outputs, Tensors& i
   });
 }
 
-void ProcessGroupWeft::add_allgather(Job& job, const Site& site, const at::Tensor& output,
-                                     const at::Tensor& input) const {
-  const Element element = moved(common_type(site, {{"input", input}, {"output", output}}));
-  if (output.numel() != input.numel() * size_)
-    refuse(site, "the output has ", output.numel(), " elements; give it ", size_, " times the ",
-           input.numel(), " of the input");
-  job.add({Collective::kAllgather, job.read(input), job.write(site, output),
-           element.count(input.numel()), element.dtype});
+void ProcessGroupWeft::add_allgather(Job& job, const Site& site, at::TensorList outputs,
+                                     at::TensorList inputs) const {
+  const Element element = moved(common_type(site, {{"input", inputs}, {"output", outputs}}));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (outputs[i].numel() != inputs[i].numel() * size_)
+      refuse(site, "the output has ", outputs[i].numel(), " elements; give it ", size_,
+             " times the ", inputs[i].numel(), " of the input");
+  const void* read = job.read(inputs);
+  void* written = nullptr;
+  if (outputs.size() == 1) {
+    written = job.write(site, outputs);
+  } else {
+    Tensors whole;
+    for (const at::Tensor& output : outputs) whole.push_back(job.contiguous_output(site, output));
+    written = job.write(site, parts_by_rank(whole, size_));
+  }
+  job.add({Collective::kAllgather, read, written, element.count(total(inputs)), element.dtype});
 }
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                             const c10d::AllgatherOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     Job job;
     add_allgather(job, site(kAllGatherBase), output, input);
     return start(kAllGatherBase, std::move(job), {input}, {output}, opts);
@@ -62,11 +71,15 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::_allgather_base(at::Tensor& output, 
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::allgather_into_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kAllGatherCoalesced);
     check_pairs(here, outputs, inputs);
     Job job;
-    for (std::size_t i = 0; i < inputs.size(); ++i) add_allgather(job, here, outputs[i], inputs[i]);
+    for (std::size_t i = 0, next = 0; i < inputs.size(); i = next) {
+      next = i + pack(at::TensorList(inputs).slice(i));
+      add_allgather(job, here, at::TensorList(outputs).slice(i, next - i),
+                    at::TensorList(inputs).slice(i, next - i));
+    }
     return start(kAllGatherCoalesced, std::move(job), inputs, outputs, opts);
   });
 }
@@ -74,7 +87,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::allgather_into_tensor_coalesced(
 // outputs[rank][i] is what inputs[i] is on that rank.
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::allgather_coalesced(
     Lists& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kAllGatherCoalesced);
     if (outputs.size() != static_cast<std::size_t>(size_))
       refuse(here, "there are ", outputs.size(), " output lists; give one for each of the ", size_,
@@ -98,7 +111,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::allgather_coalesced(
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::gather(Lists& outputs, Tensors& inputs,
                                                    const c10d::GatherOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kGather);
     const at::Tensor& input = only(here, "inputs", inputs);
     const int root = static_cast<int>(opts.rootRank);
@@ -123,7 +136,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::gather(Lists& outputs, Tensors& inpu
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::scatter(Tensors& outputs, Lists& inputs,
                                                     const c10d::ScatterOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kScatter);
     const at::Tensor& output = only(here, "outputs", outputs);
     const int root = static_cast<int>(opts.rootRank);
@@ -150,7 +163,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::alltoall_base(at::Tensor& output, at
                                                           std::vector<int64_t>& output_splits,
                                                           std::vector<int64_t>& input_splits,
                                                           const c10d::AllToAllOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kAllToAllBase);
     const Element element = moved(common_type(here, {{"input", input}, {"output", output}}));
     Job job;
@@ -175,7 +188,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::alltoall_base(at::Tensor& output, at
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::alltoall(Tensors& outputs, Tensors& inputs,
                                                      const c10d::AllToAllOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kAllToAll);
     if (inputs.size() != static_cast<std::size_t>(size_) || outputs.size() != inputs.size())
       refuse(here, "there are ", inputs.size(), " inputs and ", outputs.size(),
@@ -192,9 +205,9 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::alltoall(Tensors& outputs, Tensors& 
 }
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::barrier(const c10d::BarrierOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     Job job;
-    job.add({});
+    job.add(Call{});
     return start(kBarrier, std::move(job), {}, {}, opts);
   });
 }

@@ -52,6 +52,7 @@ inline constexpr Operation kReduceScatterCoalesced{c10d::OpType::REDUCE_SCATTER_
 inline constexpr Operation kAllToAll{c10d::OpType::ALLTOALL, "weft:all_to_all"};
 inline constexpr Operation kAllToAllBase{c10d::OpType::ALLTOALL_BASE, "weft:all_to_all_single"};
 inline constexpr Operation kBarrier{c10d::OpType::BARRIER, "weft:barrier"};
+inline constexpr Operation kCoalesced{c10d::OpType::COALESCED, "weft:coalesced"};
 inline constexpr Operation kSend{c10d::OpType::SEND, "weft:send"};
 inline constexpr Operation kRecv{c10d::OpType::RECV, "weft:recv"};
 inline constexpr Operation kRecvAnySource{c10d::OpType::RECVANYSOURCE, "weft:recv_any_source"};

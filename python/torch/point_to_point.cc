@@ -76,19 +76,14 @@ void report(Communicator& communicator, int me, std::chrono::milliseconds timeou
 }  // namespace
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::send(Tensors& tensors, int destination, int tag) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kSend);
     const at::Tensor& tensor = only(here, "tensors", tensors);
     const Element element = moved(common_type(here, {{"tensor", tensors}}));
-    const auto communicator = this->communicator(here);
     Job job;
-    const void* data = job.read(tensor);
-    auto work = c10::make_intrusive<WorkWeft>(rank_, kSend, sequence_, tensors, tensors,
-                                              std::move(job), communicator);
-    work->add(
-        communicator->isend(data, element.count(tensor.numel()), element.dtype, destination, tag));
-    work->started();
-    return WorkPtr(std::move(work));
+    void* data = const_cast<void*>(job.read(tensor));
+    job.add(Transfer{true, data, element.count(tensor.numel()), element.dtype, destination, tag});
+    return start(kSend, std::move(job), tensors, tensors, kNoTimeout, true);
   });
 }
 
@@ -102,18 +97,14 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::recvAnysource(Tensors& tensors, int 
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::receive(const Operation& operation, Tensors& tensors,
                                                     int source, int tag) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(operation);
     const at::Tensor& tensor = only(here, "tensors", tensors);
     const Element element = moved(common_type(here, {{"tensor", tensors}}));
-    const auto communicator = this->communicator(here);
     Job job;
     void* data = job.write(here, tensor);
-    auto work = c10::make_intrusive<WorkWeft>(rank_, operation, sequence_, tensors, tensors,
-                                              std::move(job), communicator);
-    work->add(communicator->irecv(data, element.count(tensor.numel()), element.dtype, source, tag));
-    work->started();
-    return WorkPtr(std::move(work));
+    job.add(Transfer{false, data, element.count(tensor.numel()), element.dtype, source, tag});
+    return start(operation, std::move(job), tensors, tensors, kNoTimeout, true);
   });
 }
 
@@ -121,7 +112,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::receive(const Operation& operation, 
 void ProcessGroupWeft::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait_all_ranks) {
   WithoutGil blocking;
   translating([&] {
-    const auto communicator = this->communicator(site(kMonitoredBarrier));
+    const auto communicator = this->main_communicator(site(kMonitoredBarrier));
     // 0 means at once, as in Gloo.
     const auto timeout = opts.timeout == c10d::kUnsetTimeout ? options_->timeout : opts.timeout;
     if (rank_ != 0) return report(*communicator, rank_, timeout);

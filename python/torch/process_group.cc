@@ -6,13 +6,13 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Logging.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "errors.h"
 #include "gil.h"
 #include "store.h"
+#include "strands.h"
 #include "symmetric_pool.h"
 
 namespace weft::torch_adapter {
@@ -41,15 +41,13 @@ class Record {
 
 ProcessGroupWeft::ProcessGroupWeft(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                                    c10::intrusive_ptr<Options> options)
-    : Backend(rank, size), options_(std::move(options)), pool_(&CompletionPool::instance()) {
+    : Backend(rank, size),
+      options_(std::move(options)),
+      store_(std::move(store)),
+      group_(std::make_shared<Group>(rank, options_->group_name)),
+      pool_(&CompletionPool::instance()) {
   init();
-  WithoutGil blocking;
-  translating([&] {
-    CommunicatorOptions with;
-    with.timeout = options_->timeout;
-    with.interrupt = check_signals;
-    communicator_ = Communicator::create(make_store(std::move(store), rank), rank, size, with);
-  });
+  communicator_ = make_communicator("");
   pool_->enter();
   SymmetricPool::instance().enter();
 }
@@ -59,29 +57,58 @@ ProcessGroupWeft::~ProcessGroupWeft() { shutdown(); }
 void ProcessGroupWeft::shutdown() {
   WithoutGil blocking;
   std::shared_ptr<Communicator> last;
+  std::map<std::string, std::shared_ptr<Communicator>> of_strands;
   {
     std::lock_guard lock(mutex_);
     last.swap(communicator_);
+    of_strands.swap(of_strands_);
   }
   if (!last) return;
   last.reset();
+  of_strands.clear();
   if (pool_ != &CompletionPool::instance()) return;  // a forked child's parent's
   pool_->leave();
   SymmetricPool::instance().leave();
 }
 
 void ProcessGroupWeft::abort() {
-  std::shared_ptr<Communicator> ended;
+  std::vector<std::shared_ptr<Communicator>> ended;
   {
     std::lock_guard lock(mutex_);
-    ended = communicator_;
+    if (!communicator_) return;
+    ended.push_back(communicator_);
+    for (const auto& [strand, communicator] : of_strands_) ended.push_back(communicator);
   }
-  if (!ended) return;
   SymmetricPool::instance().distrust();
-  ended->abort("rank " + std::to_string(rank_) + " aborted the process group");
+  for (const auto& communicator : ended)
+    communicator->abort("rank " + std::to_string(rank_) + " aborted the process group");
 }
 
-std::shared_ptr<Communicator> ProcessGroupWeft::communicator(const Site& site) const {
+std::shared_ptr<Communicator> ProcessGroupWeft::make_communicator(const std::string& name) const {
+  WithoutGil blocking;
+  return translating([&] {
+    CommunicatorOptions with;
+    with.timeout = options_->timeout;
+    with.interrupt = check_signals;
+    return Communicator::create(make_store(store_, rank_, name), rank_, size_, with);
+  });
+}
+
+std::shared_ptr<Communicator> ProcessGroupWeft::communicator(const Site& site) {
+  const auto main = main_communicator(site);
+  const std::string& strand = current_strand();
+  if (strand.empty()) return main;
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto it = of_strands_.find(strand); it != of_strands_.end()) return it->second;
+  }
+  auto made = make_communicator(strand);
+  main_communicator(site);  // not shut down meanwhile
+  std::lock_guard lock(mutex_);
+  return of_strands_[strand] = std::move(made);
+}
+
+std::shared_ptr<Communicator> ProcessGroupWeft::main_communicator(const Site& site) const {
   std::lock_guard lock(mutex_);
   if (!communicator_)
     C10_THROW_ERROR(DistBackendError, "rank " + std::to_string(rank_) + ": " +
@@ -96,20 +123,9 @@ void ProcessGroupWeft::setTimeout(std::chrono::milliseconds timeout) {
   if (communicator_) communicator_->set_timeout(timeout);
 }
 
-c10::intrusive_ptr<c10d::Backend> ProcessGroupWeft::split(
-    const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
-    const c10::intrusive_ptr<Options>& options) {
-  const auto me = std::find(ranks.begin(), ranks.end(), rank_);
-  if (me == ranks.end()) return nullptr;
-  return c10::make_intrusive<ProcessGroupWeft>(store, static_cast<int>(me - ranks.begin()),
-                                               static_cast<int>(ranks.size()),
-                                               options ? options : options_);
-}
-
-c10::intrusive_ptr<c10d::Backend> ProcessGroupWeft::merge(
-    const c10::intrusive_ptr<c10d::Store>& store, const c10::intrusive_ptr<Options>& options,
-    const int& rank, const int& size) {
-  return c10::make_intrusive<ProcessGroupWeft>(store, rank, size, options ? options : options_);
+void ProcessGroupWeft::registerOnCompletionHook(Group::Hook&& hook) {
+  onCompletionHook_ = hook;  // what hasHooks() looks at
+  group_->set_hook(std::move(hook));
 }
 
 at::Tensor ProcessGroupWeft::allocateTensor(long size, at::TensorOptions options) {
@@ -137,23 +153,50 @@ at::Tensor ProcessGroupWeft::allocateTensor(long size, at::TensorOptions options
       .make_tensor();
 }
 
+void ProcessGroupWeft::run_now(const Operation& operation, Job& job, const Tensors& inputs,
+                               std::uint64_t sequence) {
+  const auto communicator = this->communicator(site(operation));
+  const bool timed = group_->timed();
+  WithoutGil blocking;
+  Record record(operation, inputs);
+  const auto from = timed ? Group::Clock::now() : Group::Clock::time_point();
+  try {
+    for (const Call& call : job.calls()) communicator->run(call);
+  } catch (const Error&) {
+    group_->failed(std::current_exception());
+    throw;
+  }
+  job.copy_back();
+  if (!timed) return;
+  group_->started();
+  group_->finished(operation.type, sequence, from, Group::Clock::now());
+}
+
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::start(const Operation& operation, Job job,
                                                   const Tensors& inputs, const Tensors& outputs,
                                                   std::chrono::milliseconds timeout, bool async) {
-  const auto communicator = this->communicator(site(operation));
-  const auto sequence = sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (timeout > kNoTimeout)  // else the communicator's
     for (Call& call : job.calls()) call.timeout = timeout;
+  if (Block* block = own_block())
+    return note(*block, operation, std::move(job), inputs, outputs, async);
+  const bool counted = !c10d::isP2POp(operation.type);
+  const auto sequence = sequence_.fetch_add(counted, std::memory_order_relaxed) + counted;
   if (!async) {
-    WithoutGil blocking;
-    Record record(operation, inputs);
-    for (const Call& call : job.calls()) communicator->run(call);
-    job.copy_back();
+    run_now(operation, job, inputs, sequence);
     return nullptr;
   }
-  auto work = c10::make_intrusive<WorkWeft>(rank_, operation, sequence, inputs, outputs,
+  const Site here = site(operation);
+  const auto communicator =
+      job.calls().empty() ? main_communicator(here) : this->communicator(here);
+  auto work = c10::make_intrusive<WorkWeft>(group_, operation, sequence, inputs, outputs,
                                             std::move(job), communicator);
   for (const Call& call : work->job().calls()) work->add(communicator->submit(call));
+  if (!work->job().transfers().empty()) {
+    const auto main = main_communicator(here);
+    for (const Transfer& t : work->job().transfers())
+      work->add(t.sends ? main->isend(t.data, t.count, t.dtype, t.peer, t.tag)
+                        : main->irecv(t.data, t.count, t.dtype, t.peer, t.tag));
+  }
   work->started();
   return work;
 }

@@ -6,13 +6,19 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
 #include "completion_pool.h"
+#include "cost.h"
+#include "errors.h"
+#include "group.h"
 #include "job.h"
 #include "operation.h"
 #include "weft/communicator.h"
@@ -44,10 +50,37 @@ class ProcessGroupWeft final : public c10d::Backend {
   c10::intrusive_ptr<Backend> merge(const c10::intrusive_ptr<c10d::Store>& store,
                                     const c10::intrusive_ptr<Options>& options, const int& rank,
                                     const int& size) override;
+  bool supportsShrinking() const override { return true; }
+  // Of the ranks that are not in `excluded`, called by these alone, also after a failure. With
+  // flag 1 (torch's SHRINK_ABORT) what is in flight in this group is ended first.
+  c10::intrusive_ptr<Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
+                                     const c10::intrusive_ptr<Options>& options) override;
   // Ends what is in flight, here and on the peers.
   void abort() override;
   // Waits until peers have what was sent to them, then leaves. No call follows.
   void shutdown() override;
+
+  // Between the two this thread's operations are only noted, and give no Work; the second starts
+  // them as one operation. It also throws what one of them was refused for: torch leaves the group
+  // unusable when something is thrown in between.
+  bool supportsCoalescing() const override { return true; }
+  void startCoalescing() override;
+  WorkPtr endCoalescing() override;
+
+  // Between the two this thread's operations communicate nothing, and leave their tensors as they
+  // are; the second gives the microseconds that they would take. Estimates are those of a small
+  // measurement, which the first call makes: that one is collective.
+  bool supportsTimeEstimation() const override { return true; }
+  void start_time_estimate();
+  double end_time_estimate();
+
+  // Called with each operation that starts from now on, when it has finished.
+  void registerOnCompletionHook(Group::Hook&& hook) override;
+  void waitForPendingWorks() override { group_->wait_for_hooks(); }
+  // Work from now on knows how long it took.
+  void enableCollectivesTiming() override { group_->time_operations(); }
+  // The first failure that this rank has seen.
+  c10d::ErrorType getError() override { return group_->error(); }
 
   // Collectives are counted, point to point is not.
   void setSequenceNumberForGroup() override {}
@@ -61,6 +94,8 @@ class ProcessGroupWeft final : public c10d::Backend {
 
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override;
+  // The same out of place, on the caller: the result, contiguous. Writes nothing to `tensor`.
+  at::Tensor all_reduced(const at::Tensor& tensor, const c10d::ReduceOp& op);
   // What allreduce does with a sparse tensor. It has finished when it returns.
   WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& opts) override;
   WorkPtr allreduce_coalesced(Tensors& tensors,
@@ -94,7 +129,32 @@ class ProcessGroupWeft final : public c10d::Backend {
   WorkPtr recvAnysource(Tensors& tensors, int tag) override;
 
  private:
-  std::shared_ptr<Communicator> communicator(const Site& site) const;
+  // What a thread has begun and not ended.
+  struct Block {
+    bool coalescing = false;
+    Job job;  // what was noted
+    Tensors inputs, outputs;
+    std::exception_ptr failure;
+    bool estimating = false;
+    double microseconds = 0;
+  };
+
+  std::shared_ptr<Communicator> main_communicator(const Site& site) const;
+  // That of the strand of this thread. Collective when it is first asked for on a strand.
+  std::shared_ptr<Communicator> communicator(const Site& site);
+  // Another one, which all ranks make under the same name.
+  std::shared_ptr<Communicator> make_communicator(const std::string& name) const;
+  Block* own_block();
+  Block& open_block();
+  // Once it has neither purpose.
+  void close_block(const Block& block);
+  // What an operation's body returns. A failure between startCoalescing and endCoalescing is kept;
+  // one in an estimate ends that.
+  template <typename Body>
+  WorkPtr attempt(Body&& body);
+  WorkPtr note(Block& block, const Operation& operation, Job job, const Tensors& inputs,
+               const Tensors& outputs, bool async);
+  void run_now(const Operation& operation, Job& job, const Tensors& inputs, std::uint64_t sequence);
   Site site(const Operation& operation) const { return {rank_, operation}; }
   // Runs or submits the calls of a job.
   template <typename Opts>
@@ -106,17 +166,42 @@ class ProcessGroupWeft final : public c10d::Backend {
                 std::chrono::milliseconds timeout, bool async);
   WorkPtr receive(const Operation& operation, Tensors& tensors, int source, int tag);
   at::Tensor all_rows(const Site& site, const at::Tensor& mine,
-                      const std::vector<std::int64_t>& rows) const;
-  void add_allgather(Job& job, const Site& site, const at::Tensor& output,
-                     const at::Tensor& input) const;
-  void add_reduce_scatter(Job& job, const Site& site, const at::Tensor& output,
-                          const at::Tensor& input, const c10d::ReduceOp& op) const;
+                      const std::vector<std::int64_t>& rows);
+  // One call for all.
+  void add_allgather(Job& job, const Site& site, at::TensorList outputs,
+                     at::TensorList inputs) const;
+  void add_reduce_scatter(Job& job, const Site& site, at::TensorList outputs, at::TensorList inputs,
+                          const c10d::ReduceOp& op) const;
 
   const c10::intrusive_ptr<Options> options_;
+  const c10::intrusive_ptr<c10d::Store> store_;
+  const std::shared_ptr<Group> group_;
   CompletionPool* const pool_;  // which this group has entered
   std::atomic<std::uint64_t> sequence_{0};
+
   mutable std::mutex mutex_;
   std::shared_ptr<Communicator> communicator_;  // under mutex_; null after shutdown
+  std::map<std::string, std::shared_ptr<Communicator>> of_strands_;  // under mutex_
+  std::map<std::thread::id, Block> blocks_;                          // under mutex_
+  std::atomic<int> open_blocks_{0};  // their number, to look before taking the mutex
+  std::optional<Costs> costs_;       // under mutex_; once measured
 };
+
+template <typename Body>
+ProcessGroupWeft::WorkPtr ProcessGroupWeft::attempt(Body&& body) {
+  try {
+    return translating(std::forward<Body>(body));
+  } catch (...) {
+    Block* const block = own_block();
+    if (!block) throw;
+    if (block->coalescing) {
+      if (!block->failure) block->failure = std::current_exception();
+      return nullptr;
+    }
+    // torch does not end an estimate that something was thrown in.
+    end_time_estimate();
+    throw;
+  }
+}
 
 }  // namespace weft::torch_adapter

@@ -1,7 +1,8 @@
 // The collectives that reduce.
 #include "process_group.h"
 
-#include <algorithm>
+#include <ATen/ops/empty_like.h>
+
 #include <utility>
 
 #include "arguments.h"
@@ -10,26 +11,9 @@
 
 namespace weft::torch_adapter {
 
-namespace {
-
-// Coalesced tensors of at least this size are reduced where they lie; smaller ones are
-// worth a copy that spares a call. Equal on all ranks, as the tensors' sizes are.
-constexpr std::size_t kPackBytes = 64 << 10;
-
-// How many tensors from the front of `tensors` one reduction serves.
-std::size_t pack(at::TensorList tensors) {
-  std::size_t count = 0;
-  while (count < tensors.size() && tensors[count].nbytes() < kPackBytes &&
-         tensors[count].scalar_type() == tensors[0].scalar_type())
-    ++count;
-  return std::max<std::size_t>(1, count);
-}
-
-}  // namespace
-
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::allreduce(Tensors& tensors,
                                                       const c10d::AllreduceOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kAllReduce);
     const at::Tensor& tensor = only(here, "tensors", tensors);
     if (tensor.is_sparse()) return allreduce_sparse(tensors, opts);
@@ -42,9 +26,23 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::allreduce(Tensors& tensors,
   });
 }
 
+at::Tensor ProcessGroupWeft::all_reduced(const at::Tensor& tensor, const c10d::ReduceOp& op) {
+  return translating([&] {
+    const Site here = site(kAllReduce);
+    const Reduction by = reduced(here, common_type(here, {{"tensor", tensor}}), op);
+    const at::Tensor output =
+        at::empty_like(tensor, tensor.options(), at::MemoryFormat::Contiguous);
+    Job job;
+    job.add(Call{Collective::kAllreduce, job.read(tensor), job.write(here, output),
+                 static_cast<std::size_t>(tensor.numel()), by.dtype, by.op, 0, by.scale});
+    start(kAllReduce, std::move(job), {tensor}, {output}, kNoTimeout, false);
+    return output;
+  });
+}
+
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::allreduce_coalesced(
     Tensors& tensors, const c10d::AllreduceCoalescedOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kAllReduceCoalesced);
     if (tensors.empty()) refuse(here, "there is no tensor");
     Job job;
@@ -62,7 +60,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::allreduce_coalesced(
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::reduce(Tensors& tensors,
                                                    const c10d::ReduceOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kReduce);
     const at::Tensor& tensor = only(here, "tensors", tensors);
     const Reduction by = reduced(here, common_type(here, {{"tensor", tensors}}), opts.reduceOp);
@@ -78,7 +76,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::reduce(Tensors& tensors,
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::reduce_scatter(Tensors& outputs, Lists& inputs,
                                                            const c10d::ReduceScatterOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kReduceScatter);
     const at::Tensor& output = only(here, "outputs", outputs);
     const Tensors& list = one_a_rank(here, "inputs", inputs, size_);
@@ -100,19 +98,29 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::reduce_scatter(Tensors& outputs, Lis
   });
 }
 
-void ProcessGroupWeft::add_reduce_scatter(Job& job, const Site& site, const at::Tensor& output,
-                                          const at::Tensor& input, const c10d::ReduceOp& op) const {
-  const Reduction by = reduced(site, common_type(site, {{"output", output}, {"input", input}}), op);
-  if (input.numel() != output.numel() * size_)
-    refuse(site, "the input has ", input.numel(), " elements; give it ", size_, " times the ",
-           output.numel(), " of the output");
-  job.add({Collective::kReduceScatter, job.read(input), job.write(site, output),
-           static_cast<std::size_t>(output.numel()), by.dtype, by.op, 0, by.scale});
+void ProcessGroupWeft::add_reduce_scatter(Job& job, const Site& site, at::TensorList outputs,
+                                          at::TensorList inputs, const c10d::ReduceOp& op) const {
+  const Reduction by =
+      reduced(site, common_type(site, {{"output", outputs}, {"input", inputs}}), op);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].numel() != outputs[i].numel() * size_)
+      refuse(site, "the input has ", inputs[i].numel(), " elements; give it ", size_, " times the ",
+             outputs[i].numel(), " of the output");
+  const void* read = nullptr;
+  if (inputs.size() == 1) {
+    read = job.read(inputs);
+  } else {
+    Tensors whole;
+    for (const at::Tensor& input : inputs) whole.push_back(job.contiguous_input(input));
+    read = job.read(parts_by_rank(whole, size_));
+  }
+  job.add({Collective::kReduceScatter, read, job.write(site, outputs),
+           static_cast<std::size_t>(total(outputs)), by.dtype, by.op, 0, by.scale});
 }
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::_reduce_scatter_base(
     at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     Job job;
     add_reduce_scatter(job, site(kReduceScatterBase), output, input, opts.reduceOp);
     return start(kReduceScatterBase, std::move(job), {input}, {output}, opts);
@@ -121,12 +129,15 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::_reduce_scatter_base(
 
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kReduceScatterCoalesced);
     check_pairs(here, outputs, inputs);
     Job job;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      add_reduce_scatter(job, here, outputs[i], inputs[i], opts.reduceOp);
+    for (std::size_t i = 0, next = 0; i < inputs.size(); i = next) {
+      next = i + pack(at::TensorList(outputs).slice(i));
+      add_reduce_scatter(job, here, at::TensorList(outputs).slice(i, next - i),
+                         at::TensorList(inputs).slice(i, next - i), opts.reduceOp);
+    }
     return start(kReduceScatterCoalesced, std::move(job), inputs, outputs, opts);
   });
 }

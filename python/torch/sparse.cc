@@ -52,7 +52,7 @@ std::vector<std::int64_t> stored_by_rank(const Site& site, const at::Tensor& fac
 
 // All ranks' rows of `mine`, in rank order.
 at::Tensor ProcessGroupWeft::all_rows(const Site& site, const at::Tensor& mine,
-                                      const std::vector<std::int64_t>& rows) const {
+                                      const std::vector<std::int64_t>& rows) {
   const at::Tensor own = mine.contiguous();
   std::vector<std::int64_t> sizes = own.sizes().vec();
   sizes[0] = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
@@ -77,11 +77,13 @@ at::Tensor ProcessGroupWeft::all_rows(const Site& site, const at::Tensor& mine,
 // whether or not a handle is wanted.
 ProcessGroupWeft::WorkPtr ProcessGroupWeft::allreduce_sparse(Tensors& tensors,
                                                              const c10d::AllreduceOptions& opts) {
-  return translating([&] {
+  return attempt([&]() -> WorkPtr {
     const Site here = site(kAllReduceSparse);
     at::Tensor tensor = only(here, "tensors", tensors);
     if (tensor.layout() != at::kSparse || !tensor.is_cpu())
       refuse(here, "give a sparse COO tensor on the CPU");
+    if (own_block())
+      refuse(here, "a sparse tensor can be neither coalesced nor estimated; make it dense");
     if (opts.reduceOp != c10d::ReduceOp::SUM)
       refuse(here, "sparse tensors can be summed and nothing else; make them dense");
     at::AutoDispatchBelowADInplaceOrView plain_values;

@@ -42,9 +42,11 @@ class TorchStore final : public Store {
 
 }  // namespace
 
-std::shared_ptr<Store> make_store(c10::intrusive_ptr<c10d::Store> store, int rank) {
-  const auto times = store->add("weft/times/" + std::to_string(rank), 1);
-  return std::make_shared<TorchStore>(std::move(store), "weft/" + std::to_string(times) + "/");
+std::shared_ptr<Store> make_store(c10::intrusive_ptr<c10d::Store> store, int rank,
+                                  const std::string& name) {
+  const std::string place = "weft" + name + "/";
+  const auto times = store->add(place + "times/" + std::to_string(rank), 1);
+  return std::make_shared<TorchStore>(std::move(store), place + std::to_string(times) + "/");
 }
 
 }  // namespace weft::torch_adapter

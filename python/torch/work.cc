@@ -71,12 +71,15 @@ bool profiling() {
   return at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value();
 }
 
-WorkWeft::WorkWeft(int rank, const Operation& operation, std::uint64_t sequence,
+WorkWeft::WorkWeft(std::shared_ptr<Group> group, const Operation& operation, std::uint64_t sequence,
                    std::vector<at::Tensor> inputs, std::vector<at::Tensor> outputs, Job job,
                    std::weak_ptr<Communicator> communicator)
-    : Work(rank, operation.type, profiling() ? operation.title : nullptr,
+    : Work(group->rank, operation.type, profiling() ? operation.title : nullptr,
            profiling() ? std::make_optional(inputs) : std::nullopt),
+      group_(std::move(group)),
       sequence_(sequence),
+      timed_(group_->timed()),
+      from_(timed_ ? Group::Clock::now() : Group::Clock::time_point()),
       inputs_(std::move(inputs)),
       outputs_(std::move(outputs)),
       job_(std::move(job)),
@@ -96,8 +99,9 @@ WorkWeft::~WorkWeft() {
 
 void WorkWeft::started() {
   if (requests_.empty()) return settle();
+  if (timed_) group_->started();
   std::lock_guard lock(mutex_);
-  if (!settled_.load(std::memory_order_relaxed)) arm();
+  if (timed_ || !settled_.load(std::memory_order_relaxed)) arm();
 }
 
 bool WorkWeft::transferred() const {
@@ -118,7 +122,7 @@ std::exception_ptr WorkWeft::exception() const {
 int WorkWeft::sourceRank() const {
   TORCH_CHECK(opType_ == c10d::OpType::RECV || opType_ == c10d::OpType::RECVANYSOURCE, "rank ",
               rank_, ": only a receive has a source rank");
-  TORCH_CHECK(transferred(), "rank ", rank_,
+  TORCH_CHECK(!requests_.empty() && transferred(), "rank ", rank_,
               ": the receive has not finished, so its source is not known; wait() for it");
   return requests_.front().source();
 }
@@ -126,10 +130,16 @@ int WorkWeft::sourceRank() const {
 bool WorkWeft::wait(std::chrono::milliseconds timeout) {
   WithoutGil blocking;
   translating([&] {
-    for (const Request& request : requests_) request.wait(timeout);
+    try {
+      for (const Request& request : requests_) request.wait(timeout);
+    } catch (const Error&) {
+      group_->failed(std::current_exception());
+      throw;
+    }
   });
   settle();
   if (settling_error_) std::rethrow_exception(settling_error_);
+  if (timed_ && !requests_.empty()) getFuture()->wait();  // then the duration is known
   return true;
 }
 
@@ -165,6 +175,7 @@ void WorkWeft::arm() {
 void WorkWeft::request_finished() {
   // Acquire and release: who counts last has seen all requests finish.
   if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  if (timed_) to_ = Group::Clock::now();
   CompletionPool::instance().post({[](void* work) {
                                      auto self = c10::intrusive_ptr<WorkWeft>::reclaim(
                                          static_cast<WorkWeft*>(work));
@@ -182,8 +193,19 @@ void WorkWeft::complete() {
     future = future_;
     result_future = result_future_;
   }
+  for (const Request& request : requests_)
+    if (auto error = request.error()) group_->failed(error);
   if (result_future) fulfil_result(*result_future);
   if (future) fulfil(*future);
+  if (timed_) group_->finished(opType_, sequence_, from_, to_);
+}
+
+float WorkWeft::getDuration() const {
+  std::unique_lock lock(mutex_);
+  TORCH_CHECK(timed_, "rank ", rank_,
+              ": this operation was not timed; call _enable_collectives_timing() on its group");
+  TORCH_CHECK(delivered_, "rank ", rank_, ": the operation has not finished; wait() for it");
+  return std::chrono::duration<float, std::milli>(to_ - from_).count();
 }
 
 bool WorkWeft::is_over() const { return delivered_ || (!armed_ && transferred()); }

@@ -12,6 +12,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
+#include "group.h"
 #include "job.h"
 #include "operation.h"
 #include "weft/communicator.h"
@@ -29,7 +30,7 @@ class WorkWeft final : public c10d::Work {
   using Requests = c10::SmallVector<Request, 1>;
 
   // `outputs` is what the future completes with.
-  WorkWeft(int rank, const Operation& operation, std::uint64_t sequence,
+  WorkWeft(std::shared_ptr<Group> group, const Operation& operation, std::uint64_t sequence,
            std::vector<at::Tensor> inputs, std::vector<at::Tensor> outputs, Job job,
            std::weak_ptr<Communicator> communicator);
   // Lets the tensors go, or leaves them to the operation if that has not finished.
@@ -47,12 +48,20 @@ class WorkWeft final : public c10d::Work {
   int sourceRank() const override;
   std::vector<at::Tensor> result() override { return outputs_; }
   void synchronize() override { wait(kNoTimeout); }
+  // The CPU has no stream that could wait in the caller's place.
+  void blockCurrentStream() override { wait(kNoTimeout); }
   // kNoTimeout: as long as the operation itself may take.
   bool wait(std::chrono::milliseconds timeout) override;
   void abort() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
   std::uint64_t getSequencenumber() const override { return sequence_; }
+  // Milliseconds. Throws if it has not finished or the group's collectives are not timed.
+  float getDuration() const override;
+
+  const Group& group() const { return *group_; }
+  // Operations of a group finish in the order of their start, point to point does not.
+  bool in_order() const { return job_.transfers().empty(); }
 
  private:
   bool transferred() const;
@@ -68,7 +77,11 @@ class WorkWeft final : public c10d::Work {
   void fulfil(c10::ivalue::Future& future) const;
   void fulfil_result(c10::ivalue::Future& future) const;
 
+  const std::shared_ptr<Group> group_;
   const std::uint64_t sequence_;
+  const bool timed_;
+  const Group::Clock::time_point from_;
+  Group::Clock::time_point to_;  // set before the pool is asked to complete()
   std::vector<at::Tensor> inputs_;
   std::vector<at::Tensor> outputs_;
   Job job_;

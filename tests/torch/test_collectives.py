@@ -16,7 +16,8 @@ INTEGERS = [torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32, to
             torch.uint64, torch.int64]  # fmt: skip
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 COMPLEX = [torch.complex64, torch.complex128]
-OPAQUE = [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.complex32]
+OPAQUE = [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz,
+          torch.float8_e8m0fnu, torch.complex32]  # fmt: skip
 MOVED = [torch.bool, *INTEGERS, *FLOATS, *COMPLEX, *OPAQUE]
 LAYOUTS = ["contiguous", "strided", "transposed"]
 SHAPES = [(), (0,), (0, 3), (1,), (3, 4), (7, 11), (300, 17)]

@@ -105,6 +105,12 @@ def different_calls(job, name):
             "operation": lambda: dist.barrier() if job.rank else dist.all_reduce(x),
             "asynchronous": lambda: dist.all_reduce(x[job.rank :], async_op=True).wait(),
             "future": lambda: dist.all_reduce(x[job.rank :], async_op=True).get_future().wait(),
+            "splits": lambda: dist.all_to_all_single(
+                torch.empty(4), torch.ones(4), [3, 1] if job.rank else [2, 2], [2, 2]
+            ),
+            "uneven": lambda: dist.all_gather(
+                [torch.empty(4 + job.rank), torch.empty(7)], torch.ones(4 + 3 * job.rank)
+            ),
             "message": lambda: (
                 dist.recv(torch.ones(7), 0) if job.rank else dist.send(torch.ones(8), 1)
             ),
@@ -129,6 +135,15 @@ def test_ranks_that_disagree_are_named(team, name, words):
         assert first.startswith("DistBackendError"), first
         assert all(word in first for word in words), first
         assert later.startswith("DistBackendError"), later
+
+
+@pytest.mark.parametrize(("name", "words"), [("splits", ["2", "3"]), ("uneven", ["4", "5"])])
+def test_shares_that_disagree_are_named_on_both(team, name, words):
+    for first, later in team(2).run(different_calls, name):
+        # Who gets what it asked for learns of the other with the next call.
+        text = later if first == "nothing was raised" else first
+        assert text.startswith("DistBackendError"), text
+        assert all(f"{word} float32" in text for word in words), text
 
 
 def different_roots(job):

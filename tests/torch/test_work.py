@@ -83,6 +83,7 @@ def handle_of(job):
         again = dist.all_reduce(x, async_op=True)
         again.wait(datetime.timedelta(seconds=10))
         outcome = again.get_future_result().wait()
+        again.block_current_stream()
         same = work.result()[0].data_ptr() == x.data_ptr()
         return done, work.is_success(), same, outcome
 
@@ -109,6 +110,63 @@ def chained(job):
 
 def test_callbacks_may_wait_for_collectives(team):
     assert team(2).run(chained) == [[4.0 * i + i for i in range(8)]] * 2
+
+
+def out_of_step(job):
+    """Callbacks that start collectives, on ranks that are never at the same place."""
+    with world(job, timeout=20):
+        pair = dist.new_group([0, 1])
+        futures = []
+        for i in range(4):
+            future = dist.all_reduce(torch.ones(100 + i), async_op=True).get_future()
+            if job.rank == 2:
+                time.sleep(0.03)  # so the future is complete before it has a callback
+
+            def first(future, i=i):
+                x = future.value()[0][: 10 + i]
+                if job.rank < 2:
+                    dist.all_reduce(x[:5], group=pair)
+                inner = dist.all_reduce(x, async_op=True).get_future()
+                return inner.then(lambda done: dist.all_reduce(done.value()[0][:3])).wait() or x
+
+            def second(future, i=i):
+                dist.all_reduce(future.value()[-1:])
+                return future.value()
+
+            futures.append(future.then(first).then(second))
+            if job.rank == 0:
+                time.sleep(0.03)  # so the callbacks run before the next collective starts
+        main = torch.ones(7)
+        dist.all_reduce(main)
+        return main[0].item(), [future.wait().tolist() for future in futures]
+
+
+def test_callbacks_that_start_collectives_do_so_in_one_order(team):
+    for main, found in team(3).run(out_of_step):
+        assert main == 3.0
+        for i, x in enumerate(found):
+            # Three ranks' 3, of which two had doubled the first five; then thrice the first three,
+            # and thrice the last.
+            assert x == [45.0] * 3 + [15.0] * 2 + [9.0] * (4 + i) + [27.0]
+
+
+def failing_callback(job):
+    with world(job):
+        future = dist.all_reduce(torch.ones(2), async_op=True).get_future()
+
+        def fails(future):
+            raise ValueError("this one fails")
+
+        after = future.then(fails).then(lambda failed: failed.value())
+        with pytest.raises(RuntimeError, match="this one fails"):
+            after.wait()
+        called = threading.Event()
+        future.add_done_callback(lambda future: called.set())
+        return called.wait(10), isinstance(future, torch.futures.Future), future.done()
+
+
+def test_callbacks_that_fail(team):
+    assert team(2).run(failing_callback) == [(True, True, True)] * 2
 
 
 def strided_future(job):
