@@ -105,9 +105,10 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
   Settings settings = Settings::from_environment();
   Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
   Members members = introduce(exchange, fabric->address(), rank, settings);
+  settings.crowded = size > members.cores;
   auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric,
                                      std::move(members.addresses), settings, options.interrupt);
-  impl->engine->expect(size, members.cores);
+  if (settings.crowded) impl->engine->expect_crowd();
   impl->open(exchange, deadline);
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
 }

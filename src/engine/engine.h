@@ -90,10 +90,8 @@ class Engine {
   bool drive_until(const std::function<bool()>& done, Clock::time_point deadline,
                    const std::function<void()>& interrupt);
 
-  // A communicator's ranks may all be running, on so many cores.
-  void expect(int ranks, int cores) {
-    if (ranks > cores) crowded_.store(true, std::memory_order_relaxed);
-  }
+  // A communicator's ranks may all be running, on fewer cores.
+  void expect_crowd() { crowded_.store(true, std::memory_order_relaxed); }
   // More ranks than cores: a rank that spins takes the core from the one it waits for.
   bool crowded() const { return crowded_.load(std::memory_order_relaxed); }
 

@@ -77,7 +77,12 @@ struct Arrival {
 // (the engine's business), except `abort` and `aborted`, which any thread may call.
 class Endpoint {
  public:
+  // `depth`: messages that a pair may have on their way on a channel. Plans are proved with
+  // kMailboxDepth; with more a rank waits less.
+  explicit Endpoint(std::uint64_t depth) : depth_(depth) {}
   virtual ~Endpoint() = default;
+
+  std::uint64_t depth() const { return depth_; }
 
   // Opaque bytes that every member needs from every other, in member order, before
   // the first message. Connecting maps the peers' mailboxes, and returns when every
@@ -87,7 +92,7 @@ class Endpoint {
   virtual void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) = 0;
 
   // Messages to `peer` on `channel` are numbered from 0. Number n needs room, which the caller
-  // has checked: the peer has credited all but kMailboxDepth - 1 of those before it.
+  // has checked: the peer has credited all but depth() - 1 of those before it.
   // `payload` has header.bytes bytes if they are at most kInlineBytes, else it is not read.
   // Everything this thread wrote before is visible to whoever sees the message.
   virtual void post(int peer, int channel, std::uint64_t number, const Header& header,
@@ -100,7 +105,7 @@ class Endpoint {
   virtual bool credited(int peer, int channel, std::uint64_t total) = 0;
   // Whether message `number` has room in the peer's mailbox.
   bool room(int peer, int channel, std::uint64_t number) {
-    return number < kMailboxDepth || credited(peer, channel, number - kMailboxDepth + 1);
+    return number < depth_ || credited(peer, channel, number - depth_ + 1);
   }
 
   // The address here of `bytes` bytes of the peer's symmetric memory. Maps the segment
@@ -122,6 +127,9 @@ class Endpoint {
   // load.
   virtual bool troubled() const = 0;
   virtual std::string why_aborted() const = 0;  // empty: not aborted
+
+ private:
+  const std::uint64_t depth_;
 };
 
 // Memory that peers may read and write.

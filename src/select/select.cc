@@ -20,9 +20,12 @@ constexpr std::size_t kSmallestChunk = 16 << 10;
 constexpr std::size_t kLargestChunk = 64 << 10;
 // Where a chunk is moved and nothing else it may be longer.
 constexpr std::size_t kMovedChunk = 128 << 10;
+// Where each chunk that is waited for is a change of process.
+constexpr std::size_t kCrowdedChunk = 256 << 10;
 
 // Bytes of a chunk for blocks of `block` bytes; 0: not known to all ranks.
-std::size_t preferred_chunk(std::size_t block) {
+std::size_t preferred_chunk(std::size_t block, bool crowded) {
+  if (crowded) return kCrowdedChunk;
   if (block == 0) return kMovedChunk;
   // A block of a few chunks overlaps its stages; smaller ones are not worth a signal.
   return std::clamp(block / 4, kSmallestChunk, kLargestChunk);
@@ -99,7 +102,7 @@ std::string Settings::to_text() const { return std::to_string(chunk) + ";" + alg
 Settings Settings::parse(const std::string& text) {
   std::size_t mark = text.find(';');
   if (mark == std::string::npos) throw InternalError("settings \"" + text + "\"");
-  return {text.substr(mark + 1), std::strtoull(text.c_str(), nullptr, 10)};
+  return {.algorithm = text.substr(mark + 1), .chunk = std::strtoull(text.c_str(), nullptr, 10)};
 }
 
 Choice choose(const Call& call, int ranks, const Settings& settings) {
@@ -133,7 +136,8 @@ std::size_t chunk_elements(const PlanShape& shape, std::size_t block, std::size_
     slots += static_cast<std::size_t>(channel.slots);
     if (channel.wide) widest = accumulator;
   }
-  std::size_t bytes = settings.chunk ? settings.chunk : preferred_chunk(block * widest);
+  std::size_t bytes =
+      settings.chunk ? settings.chunk : preferred_chunk(block * widest, settings.crowded);
   if (slots) bytes = std::min(bytes, arena / slots);
   // Whole cache lines, so that the slots of a plan fit into the arena.
   bytes = std::max<std::size_t>(64, bytes / 64 * 64);

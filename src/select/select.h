@@ -11,14 +11,17 @@
 
 namespace weft {
 
-// What the environment may change. Rank 0's is used on all ranks.
+// What the environment may change, and what ranks know of each other. The same on all ranks.
 struct Settings {
   // WEFT_ALGORITHM: "ring" for every collective that has one, or "allreduce=ring,broadcast=chain".
   std::string algorithm;
   // WEFT_CHUNK: bytes of a chunk, at most; 0: chosen by size.
   std::size_t chunk = 0;
+  // Ranks outnumber the cores that they have together. Not of the environment, nor in the text.
+  bool crowded = false;
 
   static Settings from_environment();
+  // Of what the environment says: rank 0's is used on all ranks.
   std::string to_text() const;
   static Settings parse(const std::string& text);
 };

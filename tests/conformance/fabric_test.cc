@@ -84,8 +84,8 @@ TEST_P(FabricTest, EmptyMessagesSayWhereBuffersLie) {
 // Every pair and channel at once, many times around the mailbox, each reader returning in
 // batches of its own size.
 TEST_P(FabricTest, MailboxesWrapAroundUnderCredits) {
-  constexpr std::uint64_t kMessages = 10 * kMailboxDepth + 3;
   run([&](LaneRank& r) {
+    const std::uint64_t messages = 3 * r.lane->depth() + 3;
     struct Stream {
       std::uint64_t sent = 0, received = 0;
     };
@@ -94,7 +94,7 @@ TEST_P(FabricTest, MailboxesWrapAroundUnderCredits) {
       return static_cast<std::size_t>((n * 37 + static_cast<std::uint64_t>(from)) % 449);
     };
     const auto advance = [&](int peer, int channel, Stream& stream) {
-      if (stream.sent < kMessages && r.lane->room(peer, channel, stream.sent)) {
+      if (stream.sent < messages && r.lane->room(peer, channel, stream.sent)) {
         const std::uint64_t n = stream.sent++;
         const std::size_t bytes = bytes_of(r.me, n);
         r.lane->post(peer, channel, n, header(bytes, r.me, n),
@@ -105,11 +105,11 @@ TEST_P(FabricTest, MailboxesWrapAroundUnderCredits) {
         expect_message(arrival, bytes_of(peer, n), peer, r.me, n);
         ++stream.received;
         const auto batch = static_cast<std::uint64_t>(1 + channel % kMailboxDepth);
-        if (stream.received % batch == 0 || stream.received == kMessages) {
+        if (stream.received % batch == 0 || stream.received == messages) {
           r.lane->credit(peer, channel, stream.received);
         }
       }
-      return stream.received == kMessages && r.lane->credited(peer, channel, kMessages);
+      return stream.received == messages && r.lane->credited(peer, channel, messages);
     };
     await("all messages and credits", [&] {
       bool finished = true;

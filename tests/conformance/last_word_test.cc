@@ -12,7 +12,7 @@ constexpr auto kLimit = std::chrono::seconds(30);
 class Delayed final : public Endpoint {
  public:
   Delayed(std::unique_ptr<Endpoint> endpoint, std::function<void(Endpoint&)> before)
-      : to_(std::move(endpoint)), before_(std::move(before)) {}
+      : Endpoint(endpoint->depth()), to_(std::move(endpoint)), before_(std::move(before)) {}
 
   std::string ticket() const override { return to_->ticket(); }
   void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override {

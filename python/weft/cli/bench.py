@@ -87,7 +87,8 @@ def bench(**options: Any) -> None:
     A sample starts when all ranks are there and counts as its slowest rank's time; inputs are
     rewritten by their owner before each operation, and results are compared with the exact values.
     Up to 4 KiB a sample is the mean of a batch of operations, because a clock cannot resolve a
-    single one; rewriting is then part of it.
+    single one, and up to 2 MiB where ranks outnumber cores, because the order in which they get a
+    core decides what a single one takes; rewriting is then part of it.
 
     Allreduce and broadcast are in place for all libraries, the others out of place (reduce through
     torch is in place, too). --limit is what a collective does to memory and nothing else, by

@@ -48,7 +48,8 @@ Location parse_ticket(const std::string& ticket, std::size_t place, std::size_t 
 ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Mapping> control,
                          const std::vector<std::shared_ptr<Remote>>& members, int me,
                          Clock::duration patience)
-    : segments_(std::move(segments)),
+    : Endpoint(kDepth),
+      segments_(std::move(segments)),
       control_(std::move(control)),
       block_(segments_->allocate(Lane::bytes(members.size()), Segments::Use::kInternal)),
       mapping_(segments_->find(segment_of(block_.where))->mapping),
@@ -138,10 +139,11 @@ void ShmEndpoint::post(int peer, int channel, std::uint64_t number, const Header
   assert(peer != me_);
   mark_.check();
   Peer& to = at(peer);
-  Entry& entry = to.theirs->box[channel][number % kMailboxDepth];
+  Mailbox& box = to.theirs->box[channel];
+  Entry& entry = box.entry(number);
   entry.header = header;
   if (header.bytes > 0 && header.bytes <= kInlineBytes) {
-    std::memcpy(entry.payload(header.bytes), payload, header.bytes);
+    std::memcpy(box.payload(number, header.bytes), payload, header.bytes);
   }
   // release: the entry, and all that this thread wrote before, goes before the stamp.
   entry.stamp.store(number + 1, std::memory_order_release);
@@ -149,11 +151,12 @@ void ShmEndpoint::post(int peer, int channel, std::uint64_t number, const Header
 }
 
 Arrival ShmEndpoint::arrival(int peer, int channel, std::uint64_t number) {
-  Entry& entry = at(peer).ours->box[channel][number % kMailboxDepth];
+  Mailbox& box = at(peer).ours->box[channel];
+  Entry& entry = box.entry(number);
   // acquire: pairs with the stamp's release in post().
   if (entry.stamp.load(std::memory_order_acquire) != number + 1) return {};
   const std::size_t bytes = entry.header.bytes;
-  return {&entry.header, bytes <= kInlineBytes ? entry.payload(bytes) : nullptr};
+  return {&entry.header, bytes <= kInlineBytes ? box.payload(number, bytes) : nullptr};
 }
 
 void ShmEndpoint::credit(int peer, int channel, std::uint64_t total) {

@@ -13,16 +13,19 @@
 //     joined                     nonzero: the member has mapped our segment
 //     why                        the text of its abort, whole before it claims to be the first
 //     credits[kMaxChannels]      a line each: how many of our messages it has done with
-//     box[kMaxChannels][kMailboxDepth]      its messages to us: number n in entry n mod depth
+//     box[kMaxChannels]          its messages to us: number n in entry and body n mod kDepth
 //
-//   Entry, 512 bytes
+//   Entry, a line
 //       0   8  stamp: message number + 1, stored last with release
 //       8  24  header.signature
 //      32   4  header.bytes
 //      36   4  header.delivered
 //      40  16  header.input, header.output  |  payload of 1 .. 24 bytes: one line is
 //      56   8  -                            |  all that moves for a small message
-//      64 448  payload of 25 .. 448 bytes
+//   Body
+//       0 448  payload of 25 .. 448 bytes
+//
+// Entries lie side by side, so that who reads many in a row finds the next one fetched already.
 #pragma once
 
 #include <atomic>
@@ -35,7 +38,11 @@
 namespace weft::shm {
 
 // Counts changes of this file and of wire.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kLayoutVersion = 3;
+inline constexpr std::uint32_t kLayoutVersion = 4;
+
+// Messages of a pair and channel on their way: a root far ahead of its readers need not wait.
+inline constexpr std::uint64_t kDepth = 64;
+static_assert(kDepth >= kMailboxDepth);
 
 // Where lines or the prefetcher's pairs have 128 bytes, neighbours in an inbox still have the
 // same writer and the same reader; two members share a pair only at the bound of their inboxes.
@@ -48,20 +55,29 @@ struct alignas(kLine) Entry {
   std::atomic<std::uint64_t> stamp;
   Header header;
   std::byte tail[8];
-  std::byte body[kInlineBytes];
 
   static constexpr std::size_t kSmallBytes = 24;
-  std::byte* small() { return reinterpret_cast<std::byte*>(this) + kSmallOffset; }
-  std::byte* payload(std::size_t bytes) { return bytes <= kSmallBytes ? small() : body; }
-
   static constexpr std::size_t kSmallOffset = 40;
+  std::byte* small() { return reinterpret_cast<std::byte*>(this) + kSmallOffset; }
 };
-static_assert(sizeof(Entry) == 512);
+static_assert(sizeof(Entry) == kLine);
 static_assert(offsetof(Entry, header) == 8);
 static_assert(offsetof(Header, bytes) == 24 && offsetof(Header, input) == 32);
 static_assert(offsetof(Entry, header) + offsetof(Header, input) == Entry::kSmallOffset);
 static_assert(Entry::kSmallOffset + Entry::kSmallBytes == kLine);
-static_assert(offsetof(Entry, body) == kLine);
+
+struct Mailbox {
+  Entry entries[kDepth];
+  std::byte bodies[kDepth][kInlineBytes];
+
+  Entry& entry(std::uint64_t number) { return entries[number % kDepth]; }
+  // Of a message of 1 .. kInlineBytes bytes.
+  std::byte* payload(std::uint64_t number, std::size_t bytes) {
+    return bytes <= Entry::kSmallBytes ? entry(number).small() : bodies[number % kDepth];
+  }
+};
+static_assert(sizeof(Mailbox) == kDepth * (kLine + kInlineBytes));
+static_assert(kInlineBytes % kLine == 0);
 
 struct alignas(kLine) Credit {
   std::atomic<std::uint64_t> total;
@@ -74,10 +90,9 @@ struct Inbox {
   alignas(kLine) std::atomic<std::uint32_t> joined;
   alignas(kLine) char why[kWhyBytes];  // ends with a zero byte
   Credit credits[kMaxChannels];
-  Entry box[kMaxChannels][kMailboxDepth];
+  Mailbox box[kMaxChannels];
 };
-static_assert(sizeof(Inbox) ==
-              kLine + Inbox::kWhyBytes + kMaxChannels * (kLine + kMailboxDepth * sizeof(Entry)));
+static_assert(sizeof(Inbox) == kLine + Inbox::kWhyBytes + kMaxChannels * (kLine + sizeof(Mailbox)));
 
 struct LaneHead {
   // Nonzero: the lane was aborted or a member is lost. The one word that hot waits read.
