@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weft/plan.h"
+#include "weft/verify.h"
 
 namespace weft {
 
@@ -121,14 +122,18 @@ struct Algorithm {
   std::function<void(Builder&)> write;
   // Refuses rank counts or parameters it cannot serve; empty: serves all. Returns the reason.
   std::function<std::string(int ranks, const Params&)> refuses = {};
+  Claims claims = {};
+  std::vector<std::string> aliases = {};  // other names, as papers have them: "lr"
 };
 
 // Thread safe. The built-in algorithms are always there.
 const std::vector<std::string>& builtin_algorithm_names();
 std::vector<std::string> algorithm_names();
-// Accepts the full name or, if only one algorithm has it, the part after the slash.
-// Throws InvalidArgument listing what there is.
+// Accepts the full name, the part after the slash if only one algorithm has it, or an alias, in
+// this order. Throws InvalidArgument listing what there is.
 Algorithm find_algorithm(std::string_view name);
+// The same among the algorithms of one collective, where the part after the slash is unique.
+Algorithm find_algorithm(std::string_view name, Collective collective);
 // Adds or replaces a user's algorithm after verifying it for 1 .. 5 and 8 ranks (those it
 // does not refuse). Throws InvalidPlan with the verifier's report.
 void register_algorithm(Algorithm algorithm);

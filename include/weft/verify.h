@@ -1,6 +1,7 @@
 // Proof of a plan by symbolic execution of all ranks' programs.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,12 @@
 
 namespace weft {
 
+// What an algorithm promises of its results' bits. A false promise is a fault.
+struct Claims {
+  bool consistent = false;  // all ranks get identical bits (allreduce; elsewhere it is plain)
+  auto operator<=>(const Claims&) const = default;
+};
+
 enum class Fault : std::uint8_t {
   kWrongResult,  // an output does not hold what its collective defines
   kRace,         // a read or write not ordered after the write or read it conflicts with
@@ -18,6 +25,7 @@ enum class Fault : std::uint8_t {
   kDeadlock,     // a wait that nothing satisfies
   kContract,  // messages left unreceived or unreturned at the end: the next plan would misread them
   kMalformed,  // an operand or peer out of range
+  kClaim,      // a claim of the algorithm that does not hold
 };
 std::string_view name_of(Fault fault);
 
@@ -38,6 +46,7 @@ struct VerifyReport {
 
 struct VerifyOptions {
   int max_trips = -1;  // chunks a block; -1: twice the trips that can be under way, and one
+  Claims claims = {};
 };
 
 // Executes `plan` for every trip count 0 .. max_trips with an odd tail, in place and

@@ -61,12 +61,13 @@ class Callable {
 };
 
 void add(std::string name, const std::string& collective, std::string summary, nb::callable write,
-         std::optional<nb::callable> refuses) {
+         std::optional<nb::callable> refuses, bool consistent) {
   weft::Algorithm algorithm;
   algorithm.name = std::move(name);
   algorithm.collective = weft::parse_collective(collective);
   algorithm.summary = std::move(summary);
   algorithm.write = [f = Callable(std::move(write))](weft::Builder& b) { f.write(b); };
+  algorithm.claims = {consistent};
   if (refuses)
     algorithm.refuses = [f = Callable(std::move(*refuses))](int ranks, const Params& params) {
       return f.refuses(ranks, params);
@@ -87,6 +88,8 @@ void bind_algorithms(nb::module_& m) {
           "collective",
           [](const Algorithm& self) { return std::string(weft::name_of(self.collective)); })
       .def_ro("summary", &Algorithm::summary)
+      .def_ro("aliases", &Algorithm::aliases)
+      .def_prop_ro("consistent", [](const Algorithm& self) { return self.claims.consistent; })
       .def(
           "refuses",
           [](const Algorithm& self, int ranks, const Params& params) {
@@ -101,7 +104,7 @@ void bind_algorithms(nb::module_& m) {
       "find_algorithm", [](const std::string& name) { return weft::find_algorithm(name); },
       nb::arg("name"), nb::call_guard<nb::gil_scoped_release>());
   m.def("register_algorithm", &add, nb::arg("name"), nb::arg("collective"), nb::arg("summary"),
-        nb::arg("write"), nb::arg("refuses").none() = nb::none());
+        nb::arg("write"), nb::arg("refuses").none() = nb::none(), nb::arg("consistent") = false);
   m.def(
       "make_plan",
       [](const std::string& algorithm, int ranks, Params params) {

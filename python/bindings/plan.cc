@@ -229,8 +229,11 @@ void bind_verify(nb::module_& m) {
       .def("__str__", [](const VerifyReport& self) { return to_text(self); });
   m.def(
       "verify",
-      [](const Plan& plan, int max_trips) { return verify(plan, VerifyOptions{max_trips}); },
-      nb::arg("plan"), nb::arg("max_trips") = -1, nb::call_guard<nb::gil_scoped_release>());
+      [](const Plan& plan, int max_trips, bool consistent) {
+        return verify(plan, {max_trips, {consistent}});
+      },
+      nb::arg("plan"), nb::arg("max_trips") = -1, nb::arg("consistent") = false,
+      nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace

@@ -110,6 +110,7 @@ def algorithm(
     *,
     summary: str | None = None,
     refuses: Callable[[int, dict[str, int]], str | None] | None = None,
+    consistent: bool = False,
 ) -> Callable[[Write], Write]:
     """Registers the decorated function as an algorithm, after verifying it.
 
@@ -122,6 +123,7 @@ def algorithm(
         name: the collective and a word, "allreduce/my_ring".
         summary: one line for listings; by default the first line of the function's docstring.
         refuses: given (ranks, params), the reason why it cannot serve them, or None.
+        consistent: claims that all ranks get identical bits, which is then proved too.
 
     Raises:
         InvalidPlan: with the verifier's report.
@@ -130,7 +132,7 @@ def algorithm(
 
     def register(write: Write) -> Write:
         text = summary if summary is not None else (inspect.getdoc(write) or "").partition("\n")[0]
-        register_algorithm(name, name.partition("/")[0], text, write, refuses)
+        register_algorithm(name, name.partition("/")[0], text, write, refuses, consistent)
         return write
 
     return register

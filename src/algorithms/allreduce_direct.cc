@@ -52,10 +52,13 @@ void write(Builder& b) {
 }  // namespace
 
 Algorithm allreduce_direct() {
-  return {"allreduce/direct", Collective::kAllreduce,
+  return {"allreduce/direct",
+          Collective::kAllreduce,
           "reads and writes the peers' buffers; 2 steps, 2n(P-1)/P bytes, no copy; symmetric "
           "memory only (MSCCL++ 2025)",
-          write};
+          write,
+          {},
+          kConsistent};
 }
 
 }  // namespace weft

@@ -40,9 +40,12 @@ void write(Builder& b) {
 }  // namespace
 
 Algorithm allreduce_one_shot() {
-  return {"allreduce/one_shot", Collective::kAllreduce,
+  return {"allreduce/one_shot",
+          Collective::kAllreduce,
           "everyone tells everyone; 1 step, (P-1)n bytes read; small messages (Graham 2008)",
-          write};
+          write,
+          {},
+          kConsistent};
 }
 
 }  // namespace weft

@@ -115,10 +115,13 @@ void write(Builder& b) {
 }  // namespace
 
 Algorithm allreduce_rabenseifner() {
-  return {"allreduce/rabenseifner", Collective::kAllreduce,
+  return {"allreduce/rabenseifner",
+          Collective::kAllreduce,
           "recursive halving and doubling; 2 log2 P steps, 2n(P-1)/P bytes; rounds partial "
           "sums; medium messages over a network (Rabenseifner 2004)",
-          write};
+          write,
+          {},
+          kConsistent};
 }
 
 }  // namespace weft

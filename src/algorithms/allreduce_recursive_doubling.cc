@@ -70,10 +70,13 @@ void write(Builder& b) {
 }  // namespace
 
 Algorithm allreduce_recursive_doubling() {
-  return {"allreduce/recursive_doubling", Collective::kAllreduce,
+  return {"allreduce/recursive_doubling",
+          Collective::kAllreduce,
           "sums exchanged across one bit of the rank a step; log2 P steps, n log2 P bytes; "
           "small messages (Thakur 2005)",
-          write};
+          write,
+          {},
+          kConsistent};
 }
 
 }  // namespace weft

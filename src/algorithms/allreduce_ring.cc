@@ -33,10 +33,14 @@ void write(Builder& b) {
 }  // namespace
 
 Algorithm allreduce_ring() {
-  return {"allreduce/ring", Collective::kAllreduce,
+  return {"allreduce/ring",
+          Collective::kAllreduce,
           "ring reduce-scatter and allgather; 2(P-1) steps, 2n(P-1)/P bytes to one neighbour; "
           "large messages (Patarasuk and Yuan 2009)",
-          write};
+          write,
+          {},
+          kConsistent,
+          {"lr"}};
 }
 
 }  // namespace weft

@@ -77,10 +77,13 @@ std::string refuses(int ranks, const Params& params) {
 }  // namespace
 
 Algorithm allreduce_two_level() {
-  return {"allreduce/two_level", Collective::kAllreduce,
+  return {"allreduce/two_level",
+          Collective::kAllreduce,
           "reduce-scatter in the node, ring across nodes for each local rank, allgather in the "
           "node; parameter node = ranks a node; clusters (Nguyen 2018)",
-          write, refuses};
+          write,
+          refuses,
+          kConsistent};
 }
 
 }  // namespace weft

@@ -41,10 +41,13 @@ void write(Builder& b) {
 }  // namespace
 
 Algorithm allreduce_two_shot() {
-  return {"allreduce/two_shot", Collective::kAllreduce,
+  return {"allreduce/two_shot",
+          Collective::kAllreduce,
           "direct reduce-scatter and allgather; 2 steps, 2n(P-1)/P bytes; medium and large "
           "messages in a node (Thakur 2005)",
-          write};
+          write,
+          {},
+          kConsistent};
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -96,6 +97,49 @@ std::string joined(const std::vector<std::string>& names) {
 
 std::string_view after_slash(std::string_view name) { return name.substr(name.find('/') + 1); }
 
+bool has_alias(const Algorithm& algorithm, std::string_view name) {
+  return std::find(algorithm.aliases.begin(), algorithm.aliases.end(), name) !=
+         algorithm.aliases.end();
+}
+
+// Those that `name` may mean: one if it is right, several if it is not unique.
+std::vector<Algorithm> meant_by(std::string_view name, const std::vector<Algorithm>& algorithms) {
+  auto those = [&](auto&& match) {
+    std::vector<Algorithm> found;
+    std::copy_if(algorithms.begin(), algorithms.end(), std::back_inserter(found), match);
+    return found;
+  };
+  auto found = those([&](const Algorithm& a) { return a.name == name; });
+  if (found.empty()) found = those([&](const Algorithm& a) { return after_slash(a.name) == name; });
+  if (found.empty()) found = those([&](const Algorithm& a) { return has_alias(a, name); });
+  return found;
+}
+
+std::vector<std::string> names_of(const std::vector<Algorithm>& algorithms) {
+  std::vector<std::string> names;
+  for (const Algorithm& algorithm : algorithms) names.push_back(algorithm.name);
+  return names;
+}
+
+// `of`: for the message, what kind of algorithm is looked for.
+Algorithm find_among(const std::vector<Algorithm>& algorithms, std::string_view name,
+                     const std::string& of) {
+  std::vector<Algorithm> found = meant_by(name, algorithms);
+  if (found.size() == 1) return found.front();
+  const std::string quoted = "\"" + std::string(name) + "\"" + of;
+  if (found.empty())
+    throw InvalidArgument("there is no algorithm " + quoted +
+                          "; there are: " + joined(names_of(algorithms)));
+  throw InvalidArgument("algorithm " + quoted + " may be any of " + joined(names_of(found)) +
+                        ": give the full name");
+}
+
+std::vector<Algorithm> algorithms_for(Collective collective) {
+  std::vector<Algorithm> algorithms = all_algorithms();
+  std::erase_if(algorithms, [&](const Algorithm& a) { return a.collective != collective; });
+  return algorithms;
+}
+
 bool has_root(Collective collective) {
   return collective == Collective::kBroadcast || collective == Collective::kReduce ||
          collective == Collective::kGather || collective == Collective::kScatter;
@@ -132,7 +176,7 @@ Plan plan_of(const Algorithm& algorithm, int ranks, const Params& params) {
 }
 
 void prove(const Algorithm& algorithm, int ranks, const Params& params) {
-  VerifyReport report = verify(plan_of(algorithm, ranks, params));
+  VerifyReport report = verify(plan_of(algorithm, ranks, params), {-1, algorithm.claims});
   if (!report.ok())
     throw InvalidPlan(algorithm.name + " is refused: its plan for " + std::to_string(ranks) +
                       " ranks is wrong.\n" + to_text(report));
@@ -168,35 +212,20 @@ std::string refusal(const Algorithm& algorithm, int ranks, const Params& params)
 }
 
 const std::vector<std::string>& builtin_algorithm_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const Algorithm& algorithm : builtins()) all.push_back(algorithm.name);
-    return all;
-  }();
+  static const std::vector<std::string> names = names_of(builtins());
   return names;
 }
 
-std::vector<std::string> algorithm_names() {
-  std::vector<std::string> names;
-  for (const Algorithm& algorithm : all_algorithms()) names.push_back(algorithm.name);
-  return names;
+std::vector<std::string> algorithm_names() { return names_of(all_algorithms()); }
+
+Algorithm find_algorithm(std::string_view name) { return find_among(all_algorithms(), name, ""); }
+
+Algorithm find_algorithm(std::string_view name, Collective collective) {
+  return find_among(algorithms_for(collective), name, " for " + std::string(name_of(collective)));
 }
 
-Algorithm find_algorithm(std::string_view name) {
-  std::vector<Algorithm> found;
-  for (Algorithm& algorithm : all_algorithms()) {
-    if (algorithm.name == name) return algorithm;
-    if (after_slash(algorithm.name) == name) found.push_back(std::move(algorithm));
-  }
-  if (found.size() == 1) return found.front();
-  const std::string quoted = "\"" + std::string(name) + "\"";
-  if (found.empty())
-    throw InvalidArgument("there is no algorithm " + quoted +
-                          "; there are: " + joined(algorithm_names()));
-  std::vector<std::string> candidates;
-  for (const Algorithm& algorithm : found) candidates.push_back(algorithm.name);
-  throw InvalidArgument("algorithm " + quoted + " may be any of " + joined(candidates) +
-                        ": give the full name");
+bool has_algorithm(std::string_view name, Collective collective) {
+  return !meant_by(name, algorithms_for(collective)).empty();
 }
 
 void register_algorithm(Algorithm algorithm) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "weft/builder.h"
 
@@ -32,8 +33,13 @@ Algorithm scatter_direct();
 Algorithm barrier_dissemination();
 Algorithm sendrecv_stream();
 
+inline constexpr Claims kConsistent{.consistent = true};
+
 // Why `algorithm` cannot serve so many ranks with these parameters; empty: it can.
 std::string refusal(const Algorithm& algorithm, int ranks, const Params& params);
+
+// Whether find_algorithm(name, collective) would find any.
+bool has_algorithm(std::string_view name, Collective collective);
 
 // Changes whenever a user's algorithm is added or replaced: plans made before may be stale.
 std::uint64_t registry_generation();

@@ -13,7 +13,8 @@ namespace verifier {
 namespace {
 
 // Executes one call of each plan, and adds what is found to the report.
-void execute(const std::vector<Run>& runs, Trees& trees, Findings& findings, VerifyReport& report) {
+void execute(const std::vector<Run>& runs, const Claims& claims, Trees& trees, Findings& findings,
+             VerifyReport& report) {
   findings.begin(runs[0].scenario->name);
   Machine machine(runs, trees, findings);
   bool done = machine.execute();
@@ -22,6 +23,7 @@ void execute(const std::vector<Run>& runs, Trees& trees, Findings& findings, Ver
   for (std::size_t i = 0; done && i < runs.size(); ++i) {
     Results results(*runs[i].plan, *runs[i].scenario, machine, i);
     results.check(trees, findings);
+    if (claims.consistent) results.check_consistent(trees, findings);
     report.consistent = report.consistent && results.consistent();
   }
 }
@@ -48,8 +50,8 @@ std::vector<Scenario> calls_of(const Plan& plan, int trips) {
 
 // All calls of `trips` chunks a block. A plan with fewer kinds of calls than another
 // starts over with its first.
-void execute_all(const std::vector<const Plan*>& plans, int trips, Trees& trees, Findings& findings,
-                 VerifyReport& report) {
+void execute_all(const std::vector<const Plan*>& plans, int trips, const Claims& claims,
+                 Trees& trees, Findings& findings, VerifyReport& report) {
   std::vector<std::vector<Scenario>> calls;
   std::size_t most = 0;
   for (const Plan* plan : plans) {
@@ -60,7 +62,7 @@ void execute_all(const std::vector<const Plan*>& plans, int trips, Trees& trees,
     std::vector<Run> runs;
     for (std::size_t i = 0; i < plans.size(); ++i)
       runs.push_back({plans[i], &calls[i][call % calls[i].size()]});
-    execute(runs, trees, findings, report);
+    execute(runs, claims, trees, findings, report);
   }
 }
 
@@ -75,7 +77,8 @@ VerifyReport prove(const std::vector<const Plan*>& plans, const VerifyOptions& o
   if (!findings.any()) {
     report.consistent = true;
     Trees trees(plans[0]->shape.ranks);
-    for (int trips = 0; trips <= most; ++trips) execute_all(plans, trips, trees, findings, report);
+    for (int trips = 0; trips <= most; ++trips)
+      execute_all(plans, trips, options.claims, trees, findings, report);
   }
   report.findings = findings.take();
   report.consistent = report.consistent && report.ok();

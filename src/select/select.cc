@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "algorithms/registry.h"
 #include "weft/builder.h"
 #include "weft/error.h"
 
@@ -69,11 +70,8 @@ std::string override_for(Collective collective, const std::string& setting) {
     std::string entry = setting.substr(begin, end - begin);
     std::size_t equals = entry.find('=');
     if (equals == std::string::npos) {
-      // A bare name is meant for the collectives that have an algorithm of that name.
-      std::string full = entry.find('/') == std::string::npos ? own + "/" + entry : entry;
-      auto names = algorithm_names();
-      if (full.starts_with(own + "/") && std::find(names.begin(), names.end(), full) != names.end())
-        return full;
+      // Without a collective it is meant for those that have an algorithm of that name.
+      if (has_algorithm(entry, collective)) return entry;
     } else if (entry.substr(0, equals) == own) {
       return entry.substr(equals + 1);
     }
@@ -117,15 +115,12 @@ Choice choose(const Call& call, int ranks, const Settings& settings) {
     choice.algorithm = default_for(call, ranks);
     return choice;
   }
-  std::string own(name_of(call.collective));
-  if (name.find('/') == std::string::npos) name = own + "/" + name;
-  Algorithm algorithm = find_algorithm(name);
-  if (algorithm.collective != call.collective)
-    throw InvalidArgument(name + " is not an algorithm for " + own);
+  Algorithm algorithm = find_algorithm(name, call.collective);
   std::string refusal = algorithm.refuses ? algorithm.refuses(ranks, choice.params) : "";
   if (!refusal.empty())
-    throw Unsupported(name + " cannot serve " + std::to_string(ranks) + " ranks: " + refusal);
-  choice.algorithm = name;
+    throw Unsupported(algorithm.name + " cannot serve " + std::to_string(ranks) +
+                      " ranks: " + refusal);
+  choice.algorithm = algorithm.name;
   return choice;
 }
 

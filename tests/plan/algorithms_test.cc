@@ -87,10 +87,9 @@ class AlgorithmTest : public testing::TestWithParam<Row> {
   void prove(int ranks, const Params& params) const {
     Plan plan = make_plan(GetParam().name, ranks, params);
     SCOPED_TRACE(to_text(plan).substr(0, 200));
-    VerifyReport report = verify(plan, {trips(plan)});
+    VerifyReport report = verify(plan, {trips(plan), algorithm().claims});
     ASSERT_TRUE(report.ok()) << to_text(report);
     EXPECT_GT(report.scenarios, 0);
-    EXPECT_TRUE(report.consistent || plan.shape.collective != Collective::kAllreduce);
     bool rounds = GetParam().rounds == Rounds::kFromThreeRanks && ranks >= 3;
     EXPECT_EQ(report.rounds_partials, rounds);
   }
@@ -201,9 +200,39 @@ TEST(Registry, NamesAndSummariesAreWhole) {
 TEST(Registry, FindsByFullNameOrByWhatIsUnique) {
   EXPECT_EQ(find_algorithm("allreduce/ring").name, "allreduce/ring");
   EXPECT_EQ(find_algorithm("two_shot").name, "allreduce/two_shot");
+  EXPECT_EQ(find_algorithm("ring", Collective::kAllgather).name, "allgather/ring");
+  EXPECT_THROW(find_algorithm("broadcast/chain", Collective::kAllreduce), InvalidArgument);
   EXPECT_THROW(find_algorithm("ring"), InvalidArgument);
   EXPECT_THROW(find_algorithm("allreduce/rign"), InvalidArgument);
   EXPECT_THROW(find_algorithm(""), InvalidArgument);
+}
+
+TEST(Registry, FindsByTheNamesOfPapers) {
+  const struct {
+    const char *alias, *name;
+  } rows[] = {{"lr", "allreduce/ring"}};
+  for (const auto& row : rows) {
+    EXPECT_EQ(find_algorithm(row.alias).name, row.name);
+    EXPECT_EQ(find_algorithm(row.alias, find_algorithm(row.name).collective).name, row.name);
+    EXPECT_THROW(find_algorithm(row.alias, Collective::kBarrier), InvalidArgument);
+  }
+}
+
+TEST(Registry, AliasesAreUniqueAndNobodysName) {
+  std::set<std::string> seen;
+  for (const std::string& name : builtin_algorithm_names())
+    seen.insert(name.substr(name.find('/') + 1));
+  for (const std::string& name : builtin_algorithm_names())
+    for (const std::string& alias : find_algorithm(name).aliases)
+      EXPECT_TRUE(seen.insert(alias).second) << alias;
+}
+
+// DDP, FSDP and every data-parallel program rest on it.
+TEST(Algorithms, EveryAllreduceGivesAllRanksTheSameBits) {
+  for (const std::string& name : builtin_algorithm_names()) {
+    Algorithm algorithm = find_algorithm(name);
+    EXPECT_EQ(algorithm.claims.consistent, algorithm.collective == Collective::kAllreduce) << name;
+  }
 }
 
 TEST(Registry, RefusesWhatAnAlgorithmCannotServe) {
@@ -287,6 +316,32 @@ TEST(Registry, RefusesAUsersAlgorithmThatIsNot) {
   Algorithm unserving = user_gather("gather/unserving", false);
   unserving.refuses = [](int, const Params&) { return std::string("never"); };
   EXPECT_THROW(register_algorithm(unserving), InvalidPlan);
+}
+
+TEST(Registry, RefusesAFalseClaim) {
+  Algorithm rotated{"allreduce/rotated", Collective::kAllreduce, "from the own input on",
+                    [](Builder& b) {
+                      int ch = b.channel(2), me = b.rank(), ranks = b.ranks();
+                      b.chunks([&] {
+                        std::vector<Operand> terms = {b.input()};
+                        std::vector<int> peers;
+                        for (int i = 1; i < ranks; ++i) peers.push_back((me + i) % ranks);
+                        if (!peers.empty()) b.copy({b.slot(ch)}, b.input());
+                        if (!peers.empty()) b.signal(peers, ch, b.input());
+                        for (int peer : peers) b.wait(peer, ch, b.input());
+                        for (int peer : peers) terms.push_back(b.slot(peer, ch));
+                        b.reduce({b.output()}, terms, Builder::kLast);
+                        for (int peer : peers) b.credit(peer, ch, b.input());
+                      });
+                    }};
+  register_algorithm(rotated);  // a right sum, with other bits on other ranks
+  rotated.claims.consistent = true;
+  try {
+    register_algorithm(rotated);
+    ADD_FAILURE() << "accepted";
+  } catch (const InvalidPlan& error) {
+    EXPECT_NE(std::string(error.what()).find("claim on rank 1"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Registry, RefusesBadNames) {

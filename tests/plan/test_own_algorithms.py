@@ -57,6 +57,27 @@ class TestAlgorithms:
         assert "copy output[0]" in str(refused.value)
         assert "broadcast/forgetful" not in plan.algorithm_names()
 
+    def test_claims_are_proved(self):
+        def rotated(b):
+            channel, x = b.channel(slots=2), b.input()
+            others = [(b.rank + i) % b.ranks for i in range(1, b.ranks)]
+            with b.chunks():
+                if others:
+                    b.copy(b.slot(channel), x)
+                    b.signal(others, channel, of=x)
+                for rank in others:
+                    b.wait(rank, channel, of=x)
+                b.reduce(b.output(), [x, *(b.slot(r, channel) for r in others)], last=True)
+                for rank in others:
+                    b.credit(rank, channel, of=x)
+
+        plan.algorithm("allreduce/rotated")(rotated)
+        assert not plan.find_algorithm("rotated").consistent
+        with pytest.raises(InvalidPlan, match=r"x0 \+ \(x1 \+ x2\) here"):
+            plan.algorithm("allreduce/turned", consistent=True)(rotated)
+        assert plan.find_algorithm("lr").name == "allreduce/ring"
+        assert plan.find_algorithm("lr").consistent
+
     def test_refuses(self):
         def pairs(ranks, params):
             return None if ranks == 2 else "only pairs"
@@ -159,7 +180,7 @@ def run_star(job, count):
 def run_unknown(job):
     """A call of what is not registered is refused, and the communicator goes on."""
     with job.communicator() as comm:
-        with pytest.raises(InvalidArgument, match='no algorithm "allreduce/mine"') as refused:
+        with pytest.raises(InvalidArgument, match='no algorithm "mine" for allreduce') as refused:
             comm.allreduce(np.ones(3), algorithm="mine")
         comm.barrier()
         return str(refused.value)
@@ -189,7 +210,7 @@ class TestRuns:
         assert team(ranks).run(run_star, count) == [[count * (ranks - 1)] * 2] * ranks
 
     def test_unknown_names(self, team):
-        assert all("broadcast/knomial" in text for text in team(2).run(run_unknown))
+        assert all("allreduce/two_shot" in text for text in team(2).run(run_unknown))
 
     def test_exceptions_of_the_algorithm(self, team):
         assert team(2).run(run_failing) == [[2.0]] * 2

@@ -135,6 +135,18 @@ TEST(Verify, SaysWhetherAllRanksGetTheSameBits) {
   }
 }
 
+TEST(Verify, RefusesAFalseClaimOfTheSameBits) {
+  const VerifyOptions claimed{2, {.consistent = true}};
+  EXPECT_TRUE(verify(plan_of(kAllreduce, 3, one_shot), claimed).ok());
+  EXPECT_TRUE(verify(plan_of(kAllreduce, 2, rotated_sum), claimed).ok());
+  VerifyReport report = verify(plan_of(kAllreduce, 3, rotated_sum), claimed);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.findings[0].fault, Fault::kClaim);
+  EXPECT_EQ(report.findings[0].rank, 1);
+  for (const char* order : {"x0 + (x1 + x2) here", "x2 + (x0 + x1) on rank 0"})
+    EXPECT_NE(report.findings[0].text.find(order), std::string::npos) << to_text(report);
+}
+
 TEST(Verify, ExecutesAsManySizesAsAsked) {
   Plan plan = plan_of(kAllreduce, 2, one_shot);
   EXPECT_LT(verify(plan, {0}).scenarios, verify(plan, {1}).scenarios);

@@ -78,23 +78,37 @@ void Results::check(int rank, const Trees& trees, Findings& findings) const {
       const Cell& cell = output(rank, element);
       auto flaw = flaw_of(cell.value, origin(plan_.shape, call_, rank, block, i), reduced, trees);
       if (flaw.empty()) continue;
-      Place place{rank, static_cast<int>(run_), 0, 0, 0, Place::kEnd};
-      if (cell.writer != kNoEvent) place = machine_.place(cell.writer);
-      findings.add(Fault::kWrongResult, plan_, place,
+      findings.add(Fault::kWrongResult, plan_, written_at(rank, cell),
                    "output element " + std::to_string(element) + " of rank " +
                        std::to_string(rank) + " " + flaw);
       return;
     }
 }
 
-bool Results::consistent() const {
+Place Results::written_at(int rank, const Cell& cell) const {
+  if (cell.writer != kNoEvent) return machine_.place(cell.writer);
+  return {rank, static_cast<int>(run_), 0, 0, 0, Place::kEnd};
+}
+
+std::optional<Results::Difference> Results::inconsistent() const {
   // Elsewhere one rank alone has an element, or it is a copy.
-  if (plan_.shape.collective != Collective::kAllreduce) return true;
+  if (plan_.shape.collective != Collective::kAllreduce) return {};
   std::size_t total = call_.part(0, Buffer::kOutput).total();
   for (int rank = 1; rank < plan_.shape.ranks; ++rank)
     for (std::size_t i = 0; i < total; ++i)
-      if (output(rank, i).value != output(0, i).value) return false;
-  return true;
+      if (output(rank, i).value != output(0, i).value) return Difference{rank, i};
+  return {};
+}
+
+void Results::check_consistent(const Trees& trees, Findings& findings) const {
+  auto found = inconsistent();
+  if (!found) return;
+  const Cell& cell = output(found->rank, found->element);
+  findings.add(Fault::kClaim, plan_, written_at(found->rank, cell),
+               "output element " + std::to_string(found->element) +
+                   " is claimed to have the same bits on all ranks, but is " +
+                   trees.order(cell.value.tree) + " here and " +
+                   trees.order(output(0, found->element).value.tree) + " on rank 0");
 }
 
 }  // namespace weft::verifier

@@ -1,6 +1,9 @@
 // What a collective defines: the value of each element of each output.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+
 #include "passes/verify/machine.h"
 
 namespace weft::verifier {
@@ -13,11 +16,20 @@ class Results {
   // Adds a finding for each rank whose output differs, at the step that wrote it last.
   void check(const Trees& trees, Findings& findings) const;
   // Whether an element that several ranks reduce has the same tree on all of them.
-  bool consistent() const;
+  bool consistent() const { return !inconsistent(); }
+  // Adds a finding for a rank of which that does not hold.
+  void check_consistent(const Trees& trees, Findings& findings) const;
 
  private:
   void check(int rank, const Trees& trees, Findings& findings) const;
   const Cell& output(int rank, std::size_t element) const;
+  // The first element that differs from rank 0's, and on which rank.
+  struct Difference {
+    int rank;
+    std::size_t element;
+  };
+  std::optional<Difference> inconsistent() const;
+  Place written_at(int rank, const Cell& cell) const;
 
   const Plan& plan_;
   const Scenario& call_;

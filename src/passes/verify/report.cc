@@ -7,8 +7,9 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 7> kFaultNames = {
-    "wrong result", "race", "slot reuse", "put source", "deadlock", "contract", "malformed"};
+constexpr std::array<std::string_view, 8> kFaultNames = {"wrong result", "race",     "slot reuse",
+                                                         "put source",   "deadlock", "contract",
+                                                         "malformed",    "claim"};
 
 }  // namespace
 

@@ -116,6 +116,34 @@ std::string Trees::flaw(Tree tree) const {
   return {};
 }
 
+std::string Trees::order(Tree tree) const {
+  std::string text;
+  write_order(tree, false, text);
+  return text;
+}
+
+void Trees::write_order(Tree tree, bool inner, std::string& text) const {
+  constexpr std::size_t kMost = 160;
+  const Node& node = nodes_[tree];
+  if (text.size() >= kMost) {
+    if (!text.ends_with("...")) text += "...";
+  } else if (node.kind == Kind::kLeaf) {
+    text += "x" + std::to_string(node.a);
+  } else if (node.kind == Kind::kSum) {
+    if (inner) text += "(";
+    write_order(node.a, true, text);
+    if (text.size() < kMost) text += " + ";
+    write_order(node.b, true, text);
+    if (inner && text.size() < kMost) text += ")";
+  } else if (node.kind == Kind::kRound && nodes_[node.a].kind == Kind::kSum) {
+    text += "rounded(";
+    write_order(node.a, false, text);
+    if (text.size() < kMost) text += ")";
+  } else {
+    write_order(node.a, inner, text);  // the scale, and the last rounding: all have them
+  }
+}
+
 std::string Trees::text(Value value) const {
   const Node& node = nodes_[value.tree];
   if (node.kind == Kind::kUndefined) return "memory that was never written";

@@ -39,6 +39,8 @@ class Trees {
   // Empty if the tree has every rank's contribution exactly once and the scale exactly
   // once, at its root. Else what is wrong, as "counts rank 2 twice".
   std::string flaw(Tree tree) const;
+  // "x0 + (x1 + x2)": in which order; long ones are cut off.
+  std::string order(Tree tree) const;
   // "element 3 of rank 1's input", for values that no reduction should have touched.
   std::string text(Value value) const;
 
@@ -57,6 +59,7 @@ class Trees {
   bool overlap(Tree a, Tree b) const;
   int first_missing(Tree tree) const;
   std::string deep_flaw(Tree tree) const;
+  void write_order(Tree tree, bool inner, std::string& text) const;
   std::size_t& bucket(std::uint64_t key);
   void grow();
 
