@@ -182,3 +182,90 @@ def test_no_process_is_left(ending, tmp_path):
     assert parent.returncode == status
     assert said in errors
     until(lambda: not any(alive(pid) for pid in ranks))
+
+
+def verify_json(*arguments):
+    result = CliRunner().invoke(main, ["verify", *arguments, "--json", "-"])
+    return result.exit_code, json.loads(result.stdout), result.stderr
+
+
+def test_verify():
+    code, found, _ = verify_json("lr", "--ranks", "1-3,8")
+    assert (code, found["ok"]) == (0, True)
+    assert [case["ranks"] for case in found["cases"]] == [1, 2, 3, 8]
+    for case in found["cases"]:
+        assert case["algorithm"] == "allreduce/ring"
+        assert case["proved"]
+        assert case["consistent"]
+        assert case["scenarios"] > 0
+    _, rooted, text = verify_json("broadcast/knomial", "--ranks", "5", "--param", "radix=3")
+    assert [case["params"]["root"] for case in rooted["cases"]] == [0, 1, 2, 4]
+    assert {case["params"]["radix"] for case in rooted["cases"]} == {3}
+    assert "broadcast/knomial" in text
+
+
+OWN = """
+import weft
+
+@weft.algorithm("allreduce/{name}", consistent={consistent})
+def own(b):
+    x, channel = b.input(), b.channel(slots=2)
+    others = [(b.rank + i) % b.ranks for i in range(1, b.ranks)]
+    with b.chunks():
+        if others:
+            b.copy(b.slot(channel), x)
+            b.signal(others, channel, of=x)
+        for rank in others:
+            b.wait(rank, channel, of=x)
+        b.reduce(b.output(), [x, *(b.slot(rank, channel) for rank in others)], last=True)
+        for rank in others:
+            if b.ranks != {forgets}:
+                b.credit(rank, channel, of=x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "code", "words"),
+    [
+        ({"name": "v1", "consistent": False, "forgets": 0}, 0, ("allreduce/v1", "may differ")),
+        # Wrong where registration does not look: found because the command is asked to look there.
+        ({"name": "v2", "consistent": False, "forgets": 6}, 1, ("for 6 ranks", "never credited")),
+        ({"name": "v3", "consistent": True, "forgets": 0}, 1, ("claim on rank 1", "x1 + x2")),
+        ({"name": "v4", "consistent": False, "forgets": 3}, 1, ("for 3 ranks", "never credited")),
+    ],
+)  # fmt: skip
+def test_verify_own_file(tmp_path, values, code, words):
+    file = tmp_path / "own.py"
+    file.write_text(OWN.format(**values))
+    result = CliRunner().invoke(main, ["verify", str(file), "--ranks", "2-7"])
+    assert result.exit_code == code, result.output
+    for word in words:
+        assert word in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["rign"], 'no algorithm "rign"'),
+        (["ring"], "allgather/ring"),
+        (["missing.py"], "no file missing.py"),
+        (["lr", "--ranks", "0-3"], "at least 1"),
+        (["lr", "--ranks", "many"], "1-17"),
+        (["allreduce/two_level", "--param", "nod=3"], "it has: node"),
+        (["allreduce/two_level", "--ranks", "5", "--param", "node=2"], "does not divide"),
+        (["lr", "--param", "node"], "node=4"),
+    ],
+)
+def test_verify_refuses(arguments, word):
+    result = CliRunner().invoke(main, ["verify", *arguments])
+    assert result.exit_code != 0
+    assert word in result.output
+    assert "Traceback" not in result.output
+
+
+def test_verify_a_file_without_an_algorithm(tmp_path):
+    file = tmp_path / "empty.py"
+    file.write_text("x = 1\n")
+    result = CliRunner().invoke(main, ["verify", str(file)])
+    assert result.exit_code == 2
+    assert "registers no algorithm" in result.output

@@ -7,6 +7,7 @@ import click
 import weft
 from weft.cli.bench import bench
 from weft.cli.info import info
+from weft.cli.verify import verify_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,3 +18,4 @@ def main() -> None:
 
 main.add_command(bench)
 main.add_command(info)
+main.add_command(verify_command)

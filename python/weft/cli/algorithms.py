@@ -1,0 +1,76 @@
+"""What commands that take an algorithm share: names, files of one's own, ranks, parameters."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import click
+
+from weft.errors import InvalidArgument
+from weft.plan import Algorithm, algorithm_names, find_algorithm
+
+ROOTED = ("broadcast", "reduce", "gather", "scatter")
+
+
+class RankCounts(click.ParamType):
+    """Rank counts in ascending order, from "1-17" or "2,4,8-10"."""
+
+    name = "LIST"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[int]:
+        counts: set[int] = set()
+        for part in value.split(","):
+            first, dash, last = part.strip().partition("-")
+            if not first.isdecimal() or (dash and not last.isdecimal()):
+                self.fail(f"{part!r}: give rank counts such as 4, 1-17 or 2,4,8", param, ctx)
+            counts.update(range(int(first), int(last if dash else first) + 1))
+        if not counts or min(counts) < 1:
+            self.fail(f"{value!r}: there is no rank count of at least 1 in it", param, ctx)
+        return sorted(counts)
+
+
+class Parameter(click.ParamType):
+    """One parameter of a plan, from "node=4"."""
+
+    name = "NAME=N"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        name, _, number = value.partition("=")
+        try:
+            return name.strip(), int(number)
+        except ValueError:
+            self.fail(f"{value!r}: give a name and a number, such as node=4", param, ctx)
+
+
+def algorithms_of(what: str | None) -> list[Algorithm]:
+    """The algorithms that an argument names: one, those that a file registers, or all.
+
+    Raises:
+        click.UsageError: if there is none.
+        InvalidPlan: if the file's algorithm is refused as it is registered.
+    """
+    if what is None:
+        return [find_algorithm(name) for name in algorithm_names()]
+    if what.endswith(".py"):
+        return [find_algorithm(name) for name in _registered_by(Path(what))]
+    try:
+        return [find_algorithm(what)]
+    except InvalidArgument as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _registered_by(file: Path) -> list[str]:
+    if not file.is_file():
+        raise click.UsageError(f"there is no file {file}")
+    before = set(algorithm_names())
+    # Under another name than __main__, so that a program's own work does not begin.
+    runpy.run_path(str(file), run_name="weft_algorithms")
+    new = [name for name in algorithm_names() if name not in before]
+    if not new:
+        raise click.UsageError(f"{file} registers no algorithm: decorate one with weft.algorithm")
+    return new
