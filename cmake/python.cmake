@@ -35,7 +35,7 @@ configure_file(cmake/build_info.py.in "${WEFT_PACKAGE_DIR}/_build_info.py" @ONLY
 
 # Links, so that an edited source is live in the build directory's package.
 file(GLOB_RECURSE package_files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/python/weft"
-  python/weft/*.py python/weft/*.pyi python/weft/py.typed)
+  python/weft/*.py python/weft/*.pyi python/weft/*.yaml python/weft/py.typed)
 foreach(file IN LISTS package_files)
   get_filename_component(folder "${WEFT_PACKAGE_DIR}/${file}" DIRECTORY)
   file(MAKE_DIRECTORY "${folder}")

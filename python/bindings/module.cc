@@ -8,4 +8,5 @@ NB_MODULE(_core, m) {
   bind_communicator(m);
   bind_info(m);
   bind_plan(m);
+  bind_topology(m);
 }

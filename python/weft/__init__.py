@@ -68,6 +68,7 @@ _MODULES = {
     ),
     "weft.plan": ("algorithm",),
     "weft.request": ("Request",),
+    "weft.topology": (),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -287,3 +287,66 @@ def register_algorithm(
     consistent: bool = False,
 ) -> None: ...
 def make_plan(algorithm: str, ranks: int, params: Mapping[str, int] = ...) -> Plan: ...
+
+class Vertex:
+    name: str
+    node: int
+    socket: int
+    latency: float
+    bandwidth: float
+    def __init__(
+        self,
+        name: str,
+        node: int = -1,
+        socket: int = -1,
+        latency: float = 0.0,
+        bandwidth: float = 0.0,
+    ) -> None: ...
+
+class Link:
+    a: int
+    b: int
+    latency: float
+    bandwidth: float
+    overhead: float
+    full_duplex: bool
+    shared: bool
+    memory: bool
+    idle_watts: float
+    busy_watts: float
+    def __init__(
+        self,
+        a: int,
+        b: int,
+        latency: float,
+        bandwidth: float,
+        overhead: float = 0.0,
+        full_duplex: bool = True,
+        shared: bool = True,
+        memory: bool = False,
+        idle_watts: float = 0.0,
+        busy_watts: float = 0.0,
+    ) -> None: ...
+
+class Topology:
+    name: str
+    vertices: list[Vertex]
+    links: list[Link]
+    ranks: list[int]
+    one_port: bool
+    copy: float
+    reduce: float
+    step: float
+    def __init__(
+        self,
+        name: str,
+        vertices: Sequence[Vertex],
+        links: Sequence[Link],
+        ranks: Sequence[int],
+        one_port: bool = False,
+        copy: float = 0.0,
+        reduce: float = 0.0,
+        step: float = 0.0,
+    ) -> None: ...
+    def paths(self, pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, bool]]]: ...
+    def latencies(self, source: int) -> list[float]: ...

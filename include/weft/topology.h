@@ -1,0 +1,85 @@
+// A cluster as the cost model and the simulator see it: ranks and switches, and the links
+// between them. A plain value: fill it in, or read one from a file with the Python package
+// (docs/topology.md), which also has generators. Not synchronised: share it read-only.
+//
+// Units are seconds, bytes a second (10^9 is a gigabyte) and watts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct Topology {
+  // A rank's processor, or a switch: whatever links meet at.
+  struct Vertex {
+    std::string name;
+    int node = -1;    // of the cluster; -1: outside of all nodes
+    int socket = -1;  // of the node; -1: not said
+    // What all messages that pass through a switch share, in both directions together.
+    double latency = 0;
+    double bandwidth = 0;  // 0: no limit
+  };
+  struct Link {
+    int a = 0, b = 0;  // the vertices that it joins
+    double latency = 0;
+    double bandwidth = 0;  // of each direction; of both together if half duplex
+    // For which each message occupies the link besides its bytes. Unlike latency it does not
+    // overlap with the next message's: the start-up time of the textbooks' one-port models.
+    double overhead = 0;
+    bool full_duplex = true;
+    bool shared = true;  // false: every message has the whole bandwidth, whatever else passes
+    // Shared memory: sending costs the latency only, and the step that uses a payload fetches it.
+    bool memory = false;
+    double idle_watts = 0, busy_watts = 0;
+  };
+
+  std::string name;
+  std::vector<Vertex> vertices;
+  std::vector<Link> links;
+  std::vector<int> ranks;  // the vertex of each rank
+  // A rank sends one message at a time, in the order of its program; else messages to several
+  // ranks go at once and share what links they have in common.
+  bool one_port = false;
+  // What a rank itself does. Rates of 0 take no time.
+  double copy = 0;    // bytes a second
+  double reduce = 0;  // source bytes a second: a + b of 8 bytes each are 16
+  double step = 0;    // seconds for each step of a program
+};
+
+// Throws InvalidArgument naming the first vertex, link or rank that makes no sense.
+void check(const Topology& topology);
+
+// Which way messages go: over the fewest links. Of several such ways the destination's number
+// chooses at each vertex, so that the ways to many ranks spread (d-mod-k in a fat tree).
+// Keeps what it has found: not thread safe.
+class Routes {
+ public:
+  struct Hop {
+    int link;
+    bool forward;  // from its a to its b
+  };
+
+  // Checks the topology, which outlives this.
+  explicit Routes(const Topology& topology);
+
+  // From rank to rank, in order; empty between a rank and itself. Valid until the next call.
+  // Throws InvalidArgument naming both if nothing joins them, or if there is no such rank.
+  const std::vector<Hop>& path(int from, int to);
+  // Seconds: of the links, and of the switches between them.
+  double latency(int from, int to);
+
+ private:
+  struct Edge {
+    int link, to;
+  };
+  const std::vector<int>& toward(int rank);
+  int vertex_of(int rank) const;
+
+  const Topology& topology_;
+  std::vector<std::vector<Edge>> edges_;  // by vertex
+  std::vector<std::vector<int>> next_;    // by rank: the link to take at each vertex, or -1
+  std::vector<Hop> path_;
+};
+
+}  // namespace weft
