@@ -8,7 +8,7 @@ help:
 	@echo 'make test-arm  the C++ tests for 64-bit Arm, under qemu-user'
 	@echo 'make test-torch-full  the tests that PyTorch has for a backend, on Weft (a quarter of an hour; can be broken off)'
 	@echo 'make peers     set up the libraries that `weft bench --peers` measures against'
-	@echo 'make bench     measure everything beside all of them into docs/results (a quarter of an hour)'
+	@echo 'make bench     measure everything beside all of them into docs/results (half an hour)'
 	@echo 'make lint      formatting, linters, types and the include arrows'
 	@echo 'make format    format the sources in place'
 	@echo 'make clean     remove build/ (.venv stays)'

@@ -41,7 +41,7 @@ void Lane::lease(const Binding& binding) {
 }
 
 void Lane::run_current(std::chrono::milliseconds timeout) {
-  std::uint64_t sequence = sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
+  std::uint64_t sequence = count();
   try {
     begin(current_, sequence);
     if (run_.advance()) return;
@@ -111,7 +111,7 @@ bool Lane::step(bool look, Finished& finished) {
       }
       fate_->check();
       if (!task->started) {
-        task->sequence = sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
+        task->sequence = count();
         begin(task->binding, task->sequence);
         task->started = moved = true;
       }

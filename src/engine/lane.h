@@ -104,6 +104,12 @@ class Lane : public Driven {
         lane->engine_->queued(true);
     }
   };
+  // The number of the next collective. The lane's owner only.
+  std::uint64_t count() {
+    const std::uint64_t number = sequence_.load(std::memory_order_relaxed) + 1;
+    sequence_.store(number, std::memory_order_relaxed);
+    return number;
+  }
   void run_current(std::chrono::milliseconds timeout);
   void finish(const Request& request);
   void begin(Binding& binding, std::uint64_t sequence);
