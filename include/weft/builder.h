@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/plan.h"
@@ -55,8 +56,9 @@ class Builder {
 
   int rank() const { return rank_; }
   int ranks() const { return shape_.ranks; }
-  // A parameter of the plan; `fallback` is recorded when the caller gave none.
-  int param(const std::string& name, int fallback);
+  // A parameter of the plan; `fallback` is recorded when the caller gave none. What is given
+  // must be of its kind: number(), word() or list() of the result.
+  const Param& param(const std::string& name, const Param& fallback);
 
   // Declares how input and output are cut. Only where the algorithm is free to:
   // allreduce, broadcast, reduce. The collective fixes it elsewhere.
@@ -85,6 +87,8 @@ class Builder {
 
   // Steps. `of` is an input or output operand whose chunks the step goes with.
   void copy(std::vector<Operand> dst, Operand src);
+  // From slot to slot.
+  void copy(std::vector<Operand> dst, Operand src, Operand of);
   void reduce(std::vector<Operand> dst, std::vector<Operand> src, Partial partial);
   void put(Operand src, std::vector<int> to, int channel);
   // dst[i] in the output of to[i].
@@ -114,6 +118,13 @@ class Builder {
   int lag_ = 0;
 };
 
+// Another name for an algorithm, as papers have it ("lr"), perhaps with certain parameters.
+struct Alias {
+  Alias(const char* name, Params params = {}) : name(name), params(std::move(params)) {}  // NOLINT
+  std::string name;
+  Params params;
+};
+
 // One algorithm. `write` is called once for each rank.
 struct Algorithm {
   std::string name;  // "allreduce/ring"
@@ -123,7 +134,8 @@ struct Algorithm {
   // Refuses rank counts or parameters it cannot serve; empty: serves all. Returns the reason.
   std::function<std::string(int ranks, const Params&)> refuses = {};
   Claims claims = {};
-  std::vector<std::string> aliases = {};  // other names, as papers have them: "lr"
+  std::vector<Alias> aliases = {};
+  Params preset = {};  // taken where the caller gives none: those of the alias it was found by
 };
 
 // Thread safe. The built-in algorithms are always there.

@@ -20,10 +20,13 @@
 #pragma once
 
 #include <compare>
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "weft/types.h"
@@ -137,7 +140,39 @@ inline constexpr int kMailboxDepth = 8;
 // Channels a plan may use.
 inline constexpr int kMaxChannels = 8;
 
-using Params = std::map<std::string, int>;
+// What a parameter of a plan is set to: a number, a word (letters, digits and "_"), or a list
+// of numbers, such as an order of ranks.
+class Param {
+ public:
+  Param(int number = 0) : value_(number) {}                  // NOLINT: a number is one
+  Param(std::vector<int> list) : value_(std::move(list)) {}  // NOLINT
+  Param(std::string word);                                   // NOLINT
+  Param(const char* word) : Param(std::string(word)) {}      // NOLINT
+
+  // Throw InvalidArgument if it is something else.
+  int number() const;
+  const std::string& word() const;
+  const std::vector<int>& list() const;
+  operator int() const { return number(); }  // NOLINT: most of them are
+
+  const std::variant<int, std::string, std::vector<int>>& value() const { return value_; }
+  // Among themselves only, so that a number compares with one as a number.
+  template <std::same_as<Param> P>
+  friend auto operator<=>(const P& a, const P& b) {
+    return a.value_ <=> b.value_;
+  }
+  template <std::same_as<Param> P>
+  friend bool operator==(const P& a, const P& b) {
+    return a.value_ == b.value_;
+  }
+
+ private:
+  std::variant<int, std::string, std::vector<int>> value_;
+};
+// "4", "ring", "[0,2,1]".
+std::string to_text(const Param& param);
+
+using Params = std::map<std::string, Param>;
 
 // What all ranks share. Equal on all ranks by construction.
 struct PlanShape {

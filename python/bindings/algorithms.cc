@@ -88,7 +88,13 @@ void bind_algorithms(nb::module_& m) {
           "collective",
           [](const Algorithm& self) { return std::string(weft::name_of(self.collective)); })
       .def_ro("summary", &Algorithm::summary)
-      .def_ro("aliases", &Algorithm::aliases)
+      .def_prop_ro("aliases",
+                   [](const Algorithm& self) {
+                     std::vector<std::string> names;
+                     for (const weft::Alias& alias : self.aliases) names.push_back(alias.name);
+                     return names;
+                   })
+      .def_ro("preset", &Algorithm::preset)
       .def_prop_ro("consistent", [](const Algorithm& self) { return self.claims.consistent; })
       .def(
           "refuses",

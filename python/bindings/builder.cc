@@ -83,7 +83,7 @@ void bind_declarations(nb::class_<PyBuilder>& type) {
       .def_prop_ro("shape", [](PyBuilder& b) { return b->shape(); })
       .def(
           "param",
-          [](PyBuilder& b, const std::string& name, int fallback) {
+          [](PyBuilder& b, const std::string& name, const weft::Param& fallback) {
             return b->param(name, fallback);
           },
           arg("name"), arg("fallback"))
@@ -139,10 +139,13 @@ void bind_steps(nb::class_<PyBuilder>& type) {
   using nb::arg;
   type.def(
           "copy",
-          [](PyBuilder& b, Operands dst, Operand src) {
-            b->copy(many(std::move(dst)), std::move(src));
+          [](PyBuilder& b, Operands dst, Operand src, std::optional<Operand> of) {
+            if (of)
+              b->copy(many(std::move(dst)), std::move(src), std::move(*of));
+            else
+              b->copy(many(std::move(dst)), std::move(src));
           },
-          arg("dst"), arg("src"))
+          arg("dst"), arg("src"), arg("of") = nb::none())
       .def(
           "reduce",
           [](PyBuilder& b, Operands dst, std::vector<Operand> src, bool last) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bindings.h"
+#include "param.h"
 #include "weft/builder.h"
 #include "weft/error.h"
 

@@ -23,7 +23,7 @@ An algorithm is a function that writes one rank's program with a builder. It is 
 
 The builder's words:
 
-    b.rank, b.ranks, b.param(name, fallback)
+    b.rank, b.ranks, b.param(name, fallback)   a number, a word or a list of numbers
     b.blocks(input, output)               how buffers are cut; where the collective leaves it open
     b.channel(slots, wide=False)          declares a channel
     b.input(block=0, blocks=1)            own buffers, by blocks; b.output(...) alike
@@ -32,7 +32,7 @@ The builder's words:
     b.slot(peer, channel)                 what was received
     with b.chunks(): / with b.once():     a section: chunk by chunk, or once on whole ranges
     b.lag(trips)                          the steps that follow work so many chunks behind
-    b.copy(dst, src)                      dst: one operand, or a list of two
+    b.copy(dst, src, of=None)             dst: one operand, or a list of two; `of`: as below
     b.reduce(dst, [src, ...], last=False) last=True: the one that scales (avg, premul_sum)
     b.put(src, to, channel, dst=None)     to: a rank or a list; dst: an output_of() for each
     b.signal(to, channel, of=None)        `of`: the range whose chunks the message goes with
@@ -52,7 +52,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from weft._core import (
     Algorithm,
@@ -109,7 +109,7 @@ def algorithm(
     name: str,
     *,
     summary: str | None = None,
-    refuses: Callable[[int, dict[str, int]], str | None] | None = None,
+    refuses: Callable[[int, dict[str, Any]], str | None] | None = None,
     consistent: bool = False,
 ) -> Callable[[Write], Write]:
     """Registers the decorated function as an algorithm, after verifying it.

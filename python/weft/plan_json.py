@@ -12,9 +12,10 @@
         "src": [{"buffer": "input", "rank": 0, "block": 0},
                 {"buffer": "slot", "rank": 3, "channel": 0}]}]}], ...]}
 
-Programs are in rank order; a program is its sections. An index (block, rank, peer) is a number, or
-{"base", "first", "stride", "modulus"} where it advances with the round. `blocks` is 1 and may be
-left out; so may what is empty, zero or false in a step. A step without a range has no "extent".
+A parameter is a number, a word or a list of numbers. Programs are in rank order; a program is its
+sections. An index (block, rank, peer) is a number, or {"base", "first", "stride", "modulus"} where
+it advances with the round. `blocks` is 1 and may be left out; so may what is empty, zero or false
+in a step. A step without a range has no "extent".
 
 What is read is checked for its form only; `weft.plan.verify` says whether it is a plan.
 """
@@ -191,8 +192,17 @@ def _read_plan(node: _Node) -> Plan:
     return Plan(shape, programs)
 
 
-def _read_params(node: _Node) -> dict[str, int]:
-    return {name: node.get(name, int) for name in node.value}
+def _read_params(node: _Node) -> dict[str, int | str | list[int]]:
+    return {name: _read_param(node, name) for name in node.value}
+
+
+def _read_param(node: _Node, name: str) -> int | str | list[int]:
+    value = node[name].value
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return [item.of(int) for item in node.items(name)]
+    return node.get(name, int)
 
 
 def _read_channel(node: _Node) -> Channel:

@@ -18,18 +18,12 @@
 // Collectives with Data Partitioning-based Multi-Leader Design", SC 2017.
 #include <algorithm>
 
+#include "algorithms/pattern.h"
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 
 namespace weft {
 namespace {
-
-int default_node(int ranks) {
-  int node = 1;
-  for (int divisor = 2; divisor * divisor <= ranks; ++divisor)
-    if (ranks % divisor == 0) node = divisor;
-  return node;
-}
 
 // `count` ranks, `stride` apart.
 Group every(int rank, int first, int stride, int count) {
@@ -39,7 +33,7 @@ Group every(int rank, int first, int stride, int count) {
 }
 
 void write(Builder& b) {
-  const int size = b.param("node", default_node(b.ranks())), nodes = b.ranks() / size;
+  const int size = b.param("node", node_size_for(b.ranks())), nodes = b.ranks() / size;
   const Group node = every(b.rank(), b.rank() / size * size, 1, size);
   const Group across = every(b.rank(), b.rank() % size, size, nodes);
   b.blocks(b.ranks(), b.ranks());
@@ -70,8 +64,7 @@ void write(Builder& b) {
 std::string refuses(int ranks, const Params& params) {
   auto node = params.find("node");
   if (node == params.end() || (node->second >= 1 && ranks % node->second == 0)) return {};
-  return "node = " + std::to_string(node->second) + " does not divide " + std::to_string(ranks) +
-         " ranks";
+  return "node = " + to_text(node->second) + " does not divide " + std::to_string(ranks) + " ranks";
 }
 
 }  // namespace

@@ -12,4 +12,12 @@ inline int power_of_two_in(int ranks) {
 
 inline bool is_power_of_two(int ranks) { return power_of_two_in(ranks) == ranks; }
 
+// Ranks a node where nobody has said how many: the largest divisor up to the square root.
+inline int node_size_for(int ranks) {
+  int node = 1;
+  for (int divisor = 2; divisor * divisor <= ranks; ++divisor)
+    if (ranks % divisor == 0) node = divisor;
+  return node;
+}
+
 }  // namespace weft

@@ -14,6 +14,7 @@
 #include <functional>
 #include <vector>
 
+#include "algorithms/trees.h"
 #include "weft/builder.h"
 
 namespace weft {
@@ -94,12 +95,6 @@ using Arrived = std::function<void(int place)>;
 void ring_allgather(Builder& b, const Group& group, int channel, const BlockOf& block,
                     const Arrived& arrived = {});
 void direct_allgather(Builder& b, const Group& group, int channel, const BlockOf& block);
-
-// A rank's place in a tree. The root has no parent (-1).
-struct TreePlace {
-  int parent = -1;
-  std::vector<int> children;
-};
 
 // Broadcasts the root's input down a tree into the outputs, chunk by chunk.
 void broadcast_down(Builder& b, const TreePlace& place, int channel);

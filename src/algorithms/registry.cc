@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "weft/error.h"
 #include "weft/verify.h"
@@ -21,10 +22,14 @@ std::vector<Algorithm> make_builtins() {
       allreduce_recursive_doubling(),
       allreduce_rabenseifner(),
       allreduce_two_level(),
+      allreduce_multi_leader(),
       allreduce_direct(),
       broadcast_one_shot(),
       broadcast_knomial(),
+      broadcast_knomial_staged(),
       broadcast_chain(),
+      broadcast_chain_walk(),
+      broadcast_chain_reversed(),
       broadcast_scatter_allgather(),
       reduce_direct(),
       reduce_binomial(),
@@ -97,9 +102,15 @@ std::string joined(const std::vector<std::string>& names) {
 
 std::string_view after_slash(std::string_view name) { return name.substr(name.find('/') + 1); }
 
-bool has_alias(const Algorithm& algorithm, std::string_view name) {
-  return std::find(algorithm.aliases.begin(), algorithm.aliases.end(), name) !=
-         algorithm.aliases.end();
+// With the parameters of that alias, if it has it.
+std::optional<Algorithm> by_alias(const Algorithm& algorithm, std::string_view name) {
+  for (const Alias& alias : algorithm.aliases) {
+    if (alias.name != name) continue;
+    Algorithm found = algorithm;
+    found.preset = alias.params;
+    return found;
+  }
+  return {};
 }
 
 // Those that `name` may mean: one if it is right, several if it is not unique.
@@ -111,7 +122,9 @@ std::vector<Algorithm> meant_by(std::string_view name, const std::vector<Algorit
   };
   auto found = those([&](const Algorithm& a) { return a.name == name; });
   if (found.empty()) found = those([&](const Algorithm& a) { return after_slash(a.name) == name; });
-  if (found.empty()) found = those([&](const Algorithm& a) { return has_alias(a, name); });
+  if (!found.empty()) return found;
+  for (const Algorithm& algorithm : algorithms)
+    if (auto meant = by_alias(algorithm, name)) found.push_back(std::move(*meant));
   return found;
 }
 
@@ -160,10 +173,50 @@ void check_name(const Algorithm& algorithm) {
   if (!algorithm.write) throw InvalidArgument(algorithm.name + " has no function `write`");
 }
 
-Plan plan_of(const Algorithm& algorithm, int ranks, const Params& params) {
+// Words that a user has misspelt would otherwise be kept and change nothing. What an algorithm
+// knows is what it asks for when it is given nothing.
+void check_params(const Algorithm& algorithm, int ranks, Params given) {
+  if (has_root(algorithm.collective)) given.erase("root");
+  if (given.empty() || !refusal(algorithm, ranks, {}).empty()) return;
+  Builder probe(0, {algorithm.name, algorithm.collective, ranks, {}, 1, 1, {}});
+  algorithm.write(probe);
+  Params known = probe.shape().params;
+  if (has_root(algorithm.collective)) known.try_emplace("root", 0);
+  for (const auto& [name, value] : given) {
+    if (auto own = known.find(name); own != known.end()) {
+      if (own->second.value().index() == value.value().index()) continue;
+      throw InvalidArgument(algorithm.name + ": " + name + " = " + to_text(value) +
+                            ": give one like " + to_text(own->second));
+    }
+    std::vector<std::string> names;
+    for (const auto& [word, fallback] : known) names.push_back(word);
+    throw InvalidArgument(algorithm.name + " has no parameter \"" + name +
+                          "\"; it has: " + (names.empty() ? "none" : joined(names)));
+  }
+}
+
+// The parameters that a plan is written with. Throws InvalidArgument if they cannot be served.
+Params checked(const Algorithm& algorithm, int ranks, Params params) {
+  params.insert(algorithm.preset.begin(), algorithm.preset.end());
+  check_params(algorithm, ranks, params);
+  if (auto why = refusal(algorithm, ranks, params); !why.empty())
+    throw InvalidArgument(algorithm.name + " cannot serve this: " + why);
+  if (has_root(algorithm.collective)) params.try_emplace("root", 0);
+  return params;
+}
+
+RankPlan write_plan(const Algorithm& algorithm, int rank, int ranks, Params params) {
+  Builder builder(rank, {algorithm.name, algorithm.collective, ranks, std::move(params), 1, 1, {}});
+  algorithm.write(builder);
+  Program program = builder.finish();
+  return {builder.shape(), std::move(program)};
+}
+
+Plan plan_of(const Algorithm& algorithm, int ranks, const Params& given) {
+  const Params params = checked(algorithm, ranks, given);
   Plan plan;
   for (int rank = 0; rank < ranks; ++rank) {
-    RankPlan own = make_rank_plan(algorithm, rank, ranks, params);
+    RankPlan own = write_plan(algorithm, rank, ranks, params);
     if (rank == 0)
       plan.shape = own.shape;
     else if (plan.shape != own.shape)
@@ -182,32 +235,13 @@ void prove(const Algorithm& algorithm, int ranks, const Params& params) {
                       " ranks is wrong.\n" + to_text(report));
 }
 
-// Words that a user has misspelt would otherwise be kept and change nothing. What an algorithm
-// knows is what it asks for when it is given nothing.
-void check_params(const Algorithm& algorithm, int ranks, Params given) {
-  if (has_root(algorithm.collective)) given.erase("root");
-  if (given.empty() || !refusal(algorithm, ranks, {}).empty()) return;
-  Builder probe(0, {algorithm.name, algorithm.collective, ranks, {}, 1, 1, {}});
-  algorithm.write(probe);
-  Params known = probe.shape().params;
-  if (has_root(algorithm.collective)) known.try_emplace("root", 0);
-  for (const auto& [name, value] : given) {
-    if (known.contains(name)) continue;
-    std::vector<std::string> names;
-    for (const auto& [word, fallback] : known) names.push_back(word);
-    throw InvalidArgument(algorithm.name + " has no parameter \"" + name +
-                          "\"; it has: " + (names.empty() ? "none" : joined(names)));
-  }
-}
-
 }  // namespace
 
 std::string refusal(const Algorithm& algorithm, int ranks, const Params& params) {
   if (ranks < 1) return "a plan needs at least one rank";
   auto root = params.find("root");
   if (root != params.end() && (root->second < 0 || root->second >= ranks))
-    return "root = " + std::to_string(root->second) + ": ranks are 0 .. " +
-           std::to_string(ranks - 1);
+    return "root = " + to_text(root->second) + ": ranks are 0 .. " + std::to_string(ranks - 1);
   return algorithm.refuses ? algorithm.refuses(ranks, params) : "";
 }
 
@@ -253,14 +287,7 @@ Plan make_plan(std::string_view algorithm, int ranks, Params params) {
 }
 
 RankPlan make_rank_plan(const Algorithm& algorithm, int rank, int ranks, Params params) {
-  if (auto why = refusal(algorithm, ranks, params); !why.empty())
-    throw InvalidArgument(algorithm.name + " cannot serve this: " + why);
-  check_params(algorithm, ranks, params);
-  if (has_root(algorithm.collective)) params.try_emplace("root", 0);
-  Builder builder(rank, {algorithm.name, algorithm.collective, ranks, std::move(params), 1, 1, {}});
-  algorithm.write(builder);
-  Program program = builder.finish();
-  return {builder.shape(), std::move(program)};
+  return write_plan(algorithm, rank, ranks, checked(algorithm, ranks, std::move(params)));
 }
 
 }  // namespace weft

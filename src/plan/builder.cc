@@ -68,8 +68,12 @@ Builder::Builder(int rank, PlanShape shape) : rank_(rank), shape_(std::move(shap
   shape_.output_blocks = fixed.output < 0 ? 1 : fixed.output;
 }
 
-int Builder::param(const std::string& name, int fallback) {
-  return shape_.params.try_emplace(name, fallback).first->second;
+const Param& Builder::param(const std::string& name, const Param& fallback) {
+  const Param& param = shape_.params.try_emplace(name, fallback).first->second;
+  if (param.value().index() != fallback.value().index())
+    refuse(shape_, rank_,
+           "parameter " + name + " is " + to_text(param) + ": give one like " + to_text(fallback));
+  return param;
 }
 
 void Builder::blocks(int input, int output) {
@@ -177,6 +181,15 @@ void Builder::copy(std::vector<Operand> dst, Operand src) {
   step.dst = std::move(dst);
   step.src = {std::move(src)};
   step.extent = range_of(step);
+  add(std::move(step));
+}
+
+void Builder::copy(std::vector<Operand> dst, Operand src, Operand of) {
+  Step step;
+  step.verb = Verb::kCopy;
+  step.dst = std::move(dst);
+  step.src = {std::move(src)};
+  step.extent = range_of(of, *this);
   add(std::move(step));
 }
 

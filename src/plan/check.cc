@@ -92,9 +92,9 @@ std::string fault_of_counts(const Step& step) {
   if (step.verb != Verb::kPut && (step.dst.empty() || step.dst.size() > 2))
     return "has " + std::to_string(step.dst.size()) + " destinations: give one or two";
   if (step.src.empty()) return "has no source: give at least one";
-  if (range_of(step).blocks == 0)
-    return "moves from slot to slot: one operand must be input() or output(), to say whose "
-           "chunks these are";
+  if (step.extent.blocks == 0)
+    return "moves from slot to slot: name with it, or among its operands, the input() or output() "
+           "whose chunks these are";
   for (const auto* operands : {&step.dst, &step.src})
     for (const Operand& operand : *operands)
       if (operand.buffer != Buffer::kSlot && operand.range.blocks != step.extent.blocks)

@@ -41,7 +41,7 @@ std::uint32_t digest(const PlanShape& shape) {
   hash.number(static_cast<std::int64_t>(shape.params.size()));
   for (const auto& [name, value] : shape.params) {
     hash.text(name);
-    hash.number(value);
+    hash.text(to_text(value));
   }
   hash.number(shape.input_blocks);
   hash.number(shape.output_blocks);

@@ -53,6 +53,8 @@ class Line {
     return value;
   }
 
+  bool at_letter() { return !empty() && std::isalpha(static_cast<unsigned char>(text_[at_])) != 0; }
+
   // Everything up to a space or '='.
   std::string word() {
     skip();
@@ -84,6 +86,23 @@ class Line {
   int number_;
   std::size_t at_ = 0;
 };
+
+Param parse_param(Line& line) {
+  if (line.take("[")) {
+    std::vector<int> list;
+    if (line.take("]")) return list;
+    do list.push_back(line.number());
+    while (line.take(","));
+    line.need("]");
+    return list;
+  }
+  if (!line.at_letter()) return line.number();
+  try {
+    return line.word();
+  } catch (const InvalidArgument& error) {
+    line.fail(error.what());
+  }
+}
 
 Index parse_index(Line& line) {
   Index index;
@@ -241,7 +260,7 @@ class Parser {
   void read_param(Line& line) {
     auto name = line.word();
     line.need("=");
-    if (!plan_.shape.params.emplace(name, line.number()).second)
+    if (!plan_.shape.params.emplace(name, parse_param(line)).second)
       line.fail(name + " is given twice");
   }
 

@@ -50,7 +50,7 @@ std::string header_text(const PlanShape& shape) {
                      " output=" + number(shape.output_blocks) + "\n";
   if (!shape.params.empty()) {
     text += "params";
-    for (const auto& [name, value] : shape.params) text += " " + name + "=" + number(value);
+    for (const auto& [name, value] : shape.params) text += " " + name + "=" + to_text(value);
     text += "\n";
   }
   for (std::size_t i = 0; i < shape.channels.size(); ++i) {

@@ -12,8 +12,9 @@
 // Grammar (spaces separate words, # starts a comment, indentation is free):
 //
 //   plan     = "plan" algorithm "collective=" name "ranks=" n "input=" n "output=" n
-//              { "params" { name "=" n } }   { "channel" n "slots=" n [ "wide" ] }
+//              { "params" { name "=" value } }   { "channel" n "slots=" n [ "wide" ] }
 //              { "rank" n { section } }                     every rank, in order
+//   value    = n | word | "[" [ n { "," n } ] "]"
 //   section  = ( "chunks" | "once" ) [ "rounds=" n ] { step }
 //   step     = [ "lag" n ":" ] action [ "for" range ]
 //   action   = "copy" operands "=" operand

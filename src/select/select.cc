@@ -116,6 +116,7 @@ Choice choose(const Call& call, int ranks, const Settings& settings) {
     return choice;
   }
   Algorithm algorithm = find_algorithm(name, call.collective);
+  choice.params.insert(algorithm.preset.begin(), algorithm.preset.end());
   std::string refusal = algorithm.refuses ? algorithm.refuses(ranks, choice.params) : "";
   if (!refusal.empty())
     throw Unsupported(algorithm.name + " cannot serve " + std::to_string(ranks) +

@@ -201,6 +201,50 @@ class Member {
   std::size_t first_ = 0;
 };
 
+// An algorithm with parameters, as one of its own. Those that it has by default are in the grid
+// under its own name.
+struct Configured {
+  const char* algorithm;
+  const char* as;
+  Params params;
+};
+
+const Configured kConfigured[] = {
+    {"allreduce/multi_leader", "allreduce/lr_rab_of_2", {{"node", 2}, {"outer", "rabenseifner"}}},
+    {"allreduce/multi_leader",
+     "allreduce/two_leaders_of_3",
+     {{"node", 3}, {"leaders", 2}, {"inner", "direct"}, {"outer", "recursive_doubling"}}},
+    {"allreduce/multi_leader",
+     "allreduce/one_leader_of_4",
+     {{"node", 4}, {"leaders", 1}, {"inner", "rabenseifner"}, {"outer", "direct"}}},
+    {"allreduce/multi_leader",
+     "allreduce/lr_rab_in_pieces",
+     {{"node", 2}, {"pieces", 4}, {"outer", "rabenseifner"}}},
+    {"allreduce/multi_leader", "allreduce/lr_lr_in_pieces", {{"node", 3}, {"pieces", 2}}},
+    {"broadcast/chain_walk",
+     "broadcast/walk_of_5",
+     {{"tree", std::vector{6, 5, 6, 5, 7, 7, 7, -1}}}},
+    {"broadcast/chain_reversed", "broadcast/reversed_of_3", {{"node", 3}}},
+};
+
+// Makes those that a grid has not met before known.
+void register_configured(const std::string& name) {
+  auto names = algorithm_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  for (const Configured& one : kConfigured) {
+    if (one.as != name) continue;
+    Algorithm algorithm = find_algorithm(one.algorithm);
+    algorithm.name = name;
+    algorithm.write = [write = algorithm.write, params = one.params](Builder& b) {
+      for (const auto& [word, value] : params) b.param(word, value);
+      write(b);
+    };
+    algorithm.refuses = [refuses = algorithm.refuses, params = one.params](
+                            int ranks, const Params&) { return refuses(ranks, params); };
+    register_algorithm(algorithm);
+  }
+}
+
 // All cases of one algorithm. Every dtype and operation at one count; every count at one dtype.
 std::vector<Case> cases_of(const std::string& algorithm, int ranks) {
   C c = find_algorithm(algorithm).collective;
@@ -227,6 +271,7 @@ class Grid : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
 
 TEST_P(Grid, Correct) {
   auto [algorithm, ranks] = GetParam();
+  register_configured(algorithm);
   Algorithm found = find_algorithm(algorithm);
   std::string refusal = found.refuses ? found.refuses(ranks, {}) : "";
   // The symmetric ones are in symmetric_test.cc: they need buffers that peers can reach.
@@ -244,6 +289,7 @@ std::vector<std::string> collective_algorithms() {
     C c = find_algorithm(name).collective;
     if (c != C::kBarrier && c != C::kSendRecv) names.push_back(name);
   }
+  for (const Configured& one : kConfigured) names.push_back(one.as);
   return names;
 }
 

@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <numeric>
+#include <random>
 #include <set>
 #include <sstream>
 #include <string>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "algorithms/registry.h"
+#include "algorithms/trees.h"
 #include "passes/verify/scenario.h"
 #include "passes/verify/sequence.h"
 #include "weft/builder.h"
@@ -41,10 +45,22 @@ const std::vector<Row> kRows = {
     {"allreduce/recursive_doubling"},
     {"allreduce/rabenseifner", {{}}, Rounds::kFromThreeRanks},
     {"allreduce/two_level", {{}, {{"node", 1}}, {{"node", 2}}, {{"node", 5}}, {{"node", 8}}}},
+    {"allreduce/multi_leader",
+     {{},
+      {{"node", 2}, {"outer", "rabenseifner"}},
+      {{"node", 1}, {"outer", "rabenseifner"}},
+      {{"node", 2}, {"leaders", 1}, {"inner", "direct"}, {"outer", "recursive_doubling"}},
+      {{"node", 4}, {"leaders", 1}, {"inner", "rabenseifner"}, {"outer", "direct"}},
+      {{"node", 2}, {"pieces", 3}, {"outer", "rabenseifner"}},
+      {{"node", 3}, {"pieces", 2}, {"leaders", 2}}},
+     Rounds::kFromThreeRanks},
     {"allreduce/direct"},
     {"broadcast/one_shot"},
     {"broadcast/knomial", {{}, {{"radix", 3}}, {{"radix", 4}}, {{"radix", 16}}}},
-    {"broadcast/chain"},
+    {"broadcast/knomial_staged", {{}, {{"radix", 3}}}},
+    {"broadcast/chain", {{}, {{"order", std::vector{2, 0, 3, 1}}}}},
+    {"broadcast/chain_walk", {{}, {{"tree", std::vector{5, 4, 5, 4, 6, 6, -1}}}}},
+    {"broadcast/chain_reversed", {{}, {{"node", 3}}}},
     {"broadcast/scatter_allgather"},
     {"reduce/direct"},
     {"reduce/binomial"},
@@ -210,8 +226,16 @@ TEST(Registry, FindsByFullNameOrByWhatIsUnique) {
 TEST(Registry, FindsByTheNamesOfPapers) {
   const struct {
     const char *alias, *name;
-  } rows[] = {{"lr", "allreduce/ring"}};
+    Params params;
+  } rows[] = {{"lr", "allreduce/ring", {}},
+              {"lr_lr", "allreduce/multi_leader", {{"inner", "ring"}, {"outer", "ring"}}},
+              {"lr_rab", "allreduce/multi_leader", {{"inner", "ring"}, {"outer", "rabenseifner"}}},
+              {"pc", "broadcast/chain", {}},
+              {"ta_pc", "broadcast/chain_walk", {}}};
   for (const auto& row : rows) {
+    Plan plan = make_plan(row.alias, 4);
+    EXPECT_EQ(plan, make_plan(row.name, 4, row.params));
+    for (const auto& [name, value] : row.params) EXPECT_EQ(plan.shape.params.at(name), value);
     EXPECT_EQ(find_algorithm(row.alias).name, row.name);
     EXPECT_EQ(find_algorithm(row.alias, find_algorithm(row.name).collective).name, row.name);
     EXPECT_THROW(find_algorithm(row.alias, Collective::kBarrier), InvalidArgument);
@@ -223,8 +247,8 @@ TEST(Registry, AliasesAreUniqueAndNobodysName) {
   for (const std::string& name : builtin_algorithm_names())
     seen.insert(name.substr(name.find('/') + 1));
   for (const std::string& name : builtin_algorithm_names())
-    for (const std::string& alias : find_algorithm(name).aliases)
-      EXPECT_TRUE(seen.insert(alias).second) << alias;
+    for (const Alias& alias : find_algorithm(name).aliases)
+      EXPECT_TRUE(seen.insert(alias.name).second) << alias.name;
 }
 
 // DDP, FSDP and every data-parallel program rest on it.
@@ -246,9 +270,24 @@ TEST(Registry, RefusesWhatAnAlgorithmCannotServe) {
       {"broadcast/chain", 4, {{"root", -1}}, "root"},
       {"broadcast/knomial", 4, {{"radix", 1}}, "radix"},
       {"broadcast/knomial", 4, {{"radx", 2}}, "radx"},
+      {"broadcast/knomial_staged", 4, {{"radix", 0}}, "radix"},
+      {"broadcast/chain", 4, {{"order", std::vector{0, 1, 2}}}, "order"},
+      {"broadcast/chain", 4, {{"order", std::vector{0, 1, 2, 2}}}, "order"},
+      {"broadcast/chain", 4, {{"order", 1}}, "order = 1"},
+      {"broadcast/chain_reversed", 4, {{"node", 0}}, "node"},
+      {"broadcast/chain_walk", 4, {{"tree", std::vector{4, 4, 4}}}, "3 vertices"},
+      {"broadcast/chain_walk", 4, {{"tree", std::vector{4, 4, 4, 4, 5}}}, "parent 5"},
+      {"broadcast/chain_walk", 4, {{"tree", std::vector{4, 4, -1, 4, -1}}}, "2 tops"},
+      {"broadcast/chain_walk", 2, {{"tree", std::vector{2, 2, -1, 4, 3}}}, "circle"},
       {"allreduce/ring", 4, {{"root", 1}}, "root"},
       {"allreduce/two_level", 6, {{"node", 4}}, "node"},
       {"allreduce/two_level", 6, {{"node", 0}}, "node"},
+      {"allreduce/multi_leader", 6, {{"node", 0}}, "node"},
+      {"allreduce/multi_leader", 6, {{"node", 2}, {"leaders", 3}}, "leaders"},
+      {"allreduce/multi_leader", 6, {{"pieces", 0}}, "pieces"},
+      {"allreduce/multi_leader", 6, {{"inner", "recursive_doubling"}}, "inner"},
+      {"allreduce/multi_leader", 6, {{"outer", "rabenseifer"}}, "outer"},
+      {"allreduce/multi_leader", 6, {{"outer", 3}}, "outer = 3"},
       {"sendrecv/stream", 3, {}, "2 ranks"},
       {"allreduce/ring", 0, {}, "ranks"},
   };
@@ -261,6 +300,57 @@ TEST(Registry, RefusesWhatAnAlgorithmCannotServe) {
       EXPECT_NE(std::string(error.what()).find(row.word), std::string::npos) << error.what();
     }
   }
+}
+
+// How often a chain in this order uses the busiest direction of a link.
+int busiest(const Tree& tree, const std::vector<int>& order) {
+  auto way_up = [&](int vertex) {
+    std::vector<int> way;
+    for (; vertex >= 0; vertex = tree[static_cast<std::size_t>(vertex)]) way.push_back(vertex);
+    return way;
+  };
+  std::map<std::pair<int, bool>, int> uses;  // (lower end, upwards)
+  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+    auto from = way_up(order[i]), to = way_up(order[i + 1]);
+    while (!from.empty() && !to.empty() && from.back() == to.back()) from.pop_back(), to.pop_back();
+    for (int vertex : from) ++uses[{vertex, true}];
+    for (int vertex : to) ++uses[{vertex, false}];
+  }
+  int most = 0;
+  for (const auto& [link, count] : uses) most = std::max(most, count);
+  return most;
+}
+
+// Ranks scattered over a tree of switches in which a rank may be a switch too.
+TEST(Chains, AWalkUsesEachDirectionOfALinkOnce) {
+  std::mt19937 random(1);
+  int worse = 0;
+  for (int trial = 0; trial < 50; ++trial) {
+    const int ranks = 2 + trial % 16, size = ranks + 1 + trial % 7;
+    std::vector<int> number(static_cast<std::size_t>(size));
+    std::iota(number.begin(), number.end(), 0);
+    std::shuffle(number.begin(), number.end(), random);
+    Tree tree(static_cast<std::size_t>(size), -1);
+    for (std::size_t i = 1; i < number.size(); ++i)
+      tree[static_cast<std::size_t>(number[i])] = number[random() % i];
+    ASSERT_EQ(fault_of_tree(tree, ranks), "");
+    std::vector<int> order = walk(tree, ranks);
+    for (int root = 0; root < ranks; ++root) {
+      EXPECT_EQ(busiest(tree, order), 1) << "from " << order[0];
+      std::rotate(order.begin(), order.begin() + 1, order.end());
+    }
+    std::vector<int> natural(static_cast<std::size_t>(ranks));
+    std::iota(natural.begin(), natural.end(), 0);
+    worse += busiest(tree, natural) > 1;
+  }
+  EXPECT_GT(worse, 25);
+}
+
+TEST(Chains, AWalkLeavesAGoodOrderAlone) {
+  EXPECT_EQ(walk({8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, -1}, 8),
+            (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(walk({5, 4, 5, 4, 6, 6, -1}, 4), (std::vector{0, 2, 1, 3}));
+  EXPECT_EQ(walk({-1}, 1), (std::vector{0}));
 }
 
 TEST(Registry, RecordsParametersThatTookEffect) {

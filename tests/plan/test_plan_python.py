@@ -166,6 +166,19 @@ class TestForms:
         with pytest.raises(InvalidPlan, match="line 2"):
             plan.parse_plan("plan a/b collective=barrier ranks=1 input=0 output=0\nrang 0\n")
 
+    def test_words_and_lists_round_trip(self):
+        made = plan.make_plan("lr_rab", 4)
+        assert made.shape.params["outer"] == "rabenseifner"
+        chain = plan.make_plan("pc", 4, {"order": [2, 0, 1, 3]})
+        assert chain.shape.params == {"order": [2, 0, 1, 3], "root": 0}
+        for one in (made, chain):
+            assert plan.plan_from_json(plan.plan_to_json(one)) == one
+            assert plan.parse_plan(str(one)) == one
+        with pytest.raises(TypeError):
+            plan.make_plan("pc", 4, {"order": [2.5]})
+        with pytest.raises(TypeError):
+            plan.make_plan("lr_lr", 4, {"outer": "two words"})
+
     @pytest.mark.parametrize(
         ("says", "change"),
         [
@@ -178,7 +191,7 @@ class TestForms:
             (r"plan.channels\[0\].slots: expected", lambda d: d["channels"][0].update(slots="4")),
             (r"plan.channels\[0\]: expected an object", lambda d: d.update(channels=[4])),
             (r"plan.programs\[1\]: expected a list", lambda d: d["programs"].insert(1, {})),
-            (r"plan.params.root: expected a number", lambda d: d["params"].update(root="x")),
+            (r"plan.params.root: expected a number", lambda d: d["params"].update(root=True)),
             (r"plan.programs\[0\]\[0\].steps\[0\]: .*none of copy",
              lambda d: d["programs"][0][0]["steps"][0].update(verb="move")),
             (r"steps\[0\].src\[0\].block: 'base' is missing",

@@ -254,6 +254,8 @@ def test_verify_own_file(tmp_path, values, code, words):
         (["allreduce/two_level", "--param", "nod=3"], "it has: node"),
         (["allreduce/two_level", "--ranks", "5", "--param", "node=2"], "does not divide"),
         (["lr", "--param", "node"], "node=4"),
+        (["lr_rab", "--param", "outer=rab"], "outer = rab"),
+        (["pc", "--ranks", "3", "--param", "order=[0,2]"], "name each rank"),
     ],
 )
 def test_verify_refuses(arguments, word):

@@ -258,6 +258,19 @@ TEST(Builder, ParametersRememberTheFallback) {
   EXPECT_EQ(b.shape().params, (Params{{"degree", 4}, {"root", 2}}));
 }
 
+TEST(Builder, ParametersKeepTheirKind) {
+  PlanShape shape = shape_of(Collective::kReduce, 3);
+  shape.params = {{"order", std::vector{1, 0}}, {"inner", "ring"}};
+  Builder b(0, shape);
+  EXPECT_EQ(b.param("order", std::vector<int>{}).list(), (std::vector{1, 0}));
+  EXPECT_EQ(b.param("inner", "direct").word(), "ring");
+  EXPECT_EQ(b.param("outer", "direct").word(), "direct");
+  EXPECT_THROW(b.param("inner", 2), InvalidPlan);
+  EXPECT_THROW(b.param("order", "ring"), InvalidPlan);
+  EXPECT_THROW(Param("two words"), InvalidArgument);
+  EXPECT_THROW(Param(3).word(), InvalidArgument);
+}
+
 TEST(Builder, SteadySectionsBecomeRounds) {
   Builder b(0, shape_of(Collective::kAlltoall, 5));
   int ch = b.channel(2);

@@ -67,7 +67,9 @@ class RandomPlans {
     plan.shape.algorithm = "allreduce/random";
     plan.shape.collective = static_cast<Collective>(any(0, kCollectives - 1));
     plan.shape.ranks = any(1, 4);
-    if (any(0, 1) == 0) plan.shape.params = {{"degree", any(-5, 5)}, {"root", any(0, 3)}};
+    if (any(0, 1) == 0)
+      plan.shape.params = {
+          {"degree", any(-5, 5)}, {"order", std::vector{any(0, 3), 1}}, {"kind", "ring"}};
     plan.shape.input_blocks = any(0, 9);
     plan.shape.output_blocks = any(0, 9);
     for (int i = any(0, kMaxChannels); i > 0; --i)

@@ -13,7 +13,7 @@ namespace {
 
 // Something of everything, as it reads.
 const char* const kText = R"(plan allreduce/pair collective=allreduce ranks=2 input=2 output=2
-params degree=2 root=-1
+params degree=2 order=[2,0,-1] root=-1 shape=left_1 tree=[]
 channel 0 slots=4 wide
 channel 1 slots=1
 rank 0
@@ -165,6 +165,9 @@ const BadHead kBadHeads[] = {
     {"plan a/b collective=barrier ranks=1 input=0 output=0\nparams x=1 x=2", "line 2",
      "x is given"},
     {"plan a/b collective=barrier ranks=1 input=0 output=0\nparams x", "line 2", "expected '='"},
+    {"plan a/b collective=barrier ranks=1 input=0 output=0\nparams x=[1,", "line 2", "a number"},
+    {"plan a/b collective=barrier ranks=1 input=0 output=0\nparams x=[1 y=2", "line 2", "']'"},
+    {"plan a/b collective=barrier ranks=1 input=0 output=0\nparams x=a-b", "line 2", "word"},
 };
 
 TEST(Text, ErrorsInTheHead) {
@@ -190,6 +193,8 @@ TEST(Digest, DiffersWithEveryField) {
   EXPECT_TRUE(changed([](PlanShape& s) { s.params["root"] = 1; }));
   EXPECT_TRUE(changed([](PlanShape& s) { s.params = {{"toor", 0}}; }));
   EXPECT_TRUE(changed([](PlanShape& s) { s.params["x"] = 0; }));
+  EXPECT_TRUE(changed([](PlanShape& s) { s.params["root"] = "a"; }));
+  EXPECT_TRUE(changed([](PlanShape& s) { s.params["root"] = std::vector{0}; }));
   EXPECT_TRUE(changed([](PlanShape& s) { s.params.clear(); }));
   EXPECT_TRUE(changed([](PlanShape& s) { s.input_blocks = 4; }));
   EXPECT_TRUE(changed([](PlanShape& s) { s.output_blocks = 4; }));

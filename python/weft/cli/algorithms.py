@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import runpy
 from pathlib import Path
 
@@ -33,18 +35,26 @@ class RankCounts(click.ParamType):
 
 
 class Parameter(click.ParamType):
-    """One parameter of a plan, from "node=4"."""
+    """One parameter of a plan, from "node=4", "outer=ring" or "order=[0,2,1]"."""
 
-    name = "NAME=N"
+    name = "NAME=VALUE"
 
     def convert(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        name, _, number = value.partition("=")
-        try:
-            return name.strip(), int(number)
-        except ValueError:
-            self.fail(f"{value!r}: give a name and a number, such as node=4", param, ctx)
+    ) -> tuple[str, int | str | list[int]]:
+        name, _, text = value.partition("=")
+        if match := re.fullmatch(r"\s*(?:(-?\d+)|([A-Za-z]\w*)|\[([-\d\s,]*)\])\s*", text):
+            number, word, numbers = match.groups()
+            with contextlib.suppress(ValueError):
+                if numbers is not None:
+                    return name.strip(), [int(n) for n in numbers.split(",") if n.strip()]
+                return name.strip(), word or int(number)
+        self.fail(
+            f"{value!r}: give a name and a number, a word or a list of numbers, such as node=4, "
+            "outer=ring or order=[0,2,1]",
+            param,
+            ctx,
+        )
 
 
 def algorithms_of(what: str | None) -> list[Algorithm]:

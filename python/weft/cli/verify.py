@@ -40,7 +40,7 @@ class Case:
     algorithm: str
     collective: str
     ranks: int
-    params: dict[str, int]
+    params: dict[str, int | str | list[int]]
     claims_consistent: bool
     refused: str = ""  # why the algorithm does not serve this; nothing else is filled in then
     proved: bool = False
@@ -71,7 +71,7 @@ class Case:
 def verify_command(
     algorithm: str | None,
     ranks: list[int],
-    params: tuple[tuple[str, int], ...],
+    params: tuple[tuple[str, int | str | list[int]], ...],
     json_file: TextIO | None,
 ) -> None:
     """Proves the plans of an algorithm, of those that a Python file registers, or of all.
@@ -86,7 +86,7 @@ def verify_command(
         algorithms = algorithms_of(algorithm)
     except InvalidPlan as error:
         raise click.ClickException(str(error)) from None
-    cases = [case for a in algorithms for case in _cases(a, ranks, dict(params))]
+    cases = [case for a in algorithms for case in _cases(a, ranks, a.preset | dict(params))]
     if algorithm is None:  # of all, only those that are there to be proved
         cases = [case for case in cases if not case.refused]
     if all(case.refused for case in cases):
@@ -113,7 +113,9 @@ def verify_command(
         raise SystemExit(1)
 
 
-def _cases(algorithm: Algorithm, ranks: Iterable[int], params: dict[str, int]) -> Iterator[Case]:
+def _cases(
+    algorithm: Algorithm, ranks: Iterable[int], params: dict[str, int | str | list[int]]
+) -> Iterator[Case]:
     for count in ranks:
         roots = sorted({0, min(1, count - 1), count // 2, count - 1})
         rooted = algorithm.collective in ROOTED and "root" not in params

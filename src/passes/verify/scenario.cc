@@ -149,7 +149,9 @@ bool has_output(const PlanShape& shape, int rank) {
 int root_of(const PlanShape& shape) {
   auto root = shape.params.find("root");
   if (!has_root(shape.collective)) return 0;
-  return root == shape.params.end() ? -1 : root->second;
+  if (root == shape.params.end()) return -1;
+  const int* number = std::get_if<int>(&root->second.value());
+  return number == nullptr ? -1 : *number;
 }
 
 int enough_trips(const Plan& plan) {

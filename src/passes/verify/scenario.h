@@ -17,7 +17,7 @@ inline constexpr std::size_t kChunk = 2;
 // root's alone; the others know its counts, and may name its blocks as an extent.
 bool has_input(const PlanShape& shape, int rank);
 bool has_output(const PlanShape& shape, int rank);
-// The parameter "root": -1 where it is missing, 0 where the collective has none.
+// The parameter "root": -1 where it is missing or no number, 0 where the collective has none.
 int root_of(const PlanShape& shape);
 
 // One call.

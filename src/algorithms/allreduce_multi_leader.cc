@@ -1,0 +1,220 @@
+// Multi-leader allreduce: reduce_scatter(node) o allreduce(across) o allgather(node), each level
+// with an algorithm of its own.
+//
+// Four ranks, node = 2, leaders = 2, both levels rings: blocks 0, 1 are the share of the first
+// rank of a node, 2, 3 that of the second. Nodes are {0, 1} and {2, 3}. Rank 0:
+//   inner    sends x0[2-3] to rank 1, gets x1[0-1] and adds it to its own;
+//   outer    sends its sum of block 1 to rank 2, gets that of block 0: now y[0] is complete;
+//            sends y[0] to rank 2, gets y[1];
+//   inner    sends y[0-1] to rank 1, gets y[2-3].
+// With leaders = 1 rank 0 alone talks to rank 2, and of more than that each takes an equal share.
+//
+// Parameters
+//   node      ranks a node, consecutive; the last node has what is left
+//   leaders   ranks of a node that talk to other nodes, evenly spaced; default: all. A smaller
+//             last node has its ranks lead several shares
+//   inner     ring, rabenseifner (halving and doubling; of one leader a binomial tree) or direct
+//   outer     the same, or recursive_doubling
+//   pieces    1: one level after the other, as the source has it. More: the message is cut into so
+//             many pieces, and while one is exchanged across, the next is reduced in the node
+//             and the one before is spread there, hop beside hop
+// Any number of ranks. lr_lr is inner = outer = ring; lr_rab is inner = ring, outer = rabenseifner.
+//
+// With m ranks a node, L leaders, k nodes: bytes across 2n(k-1)/(Lk) a leader (recursive_doubling:
+// n log2(k)/L), bytes in the node 2n(m-1)/m a rank if L = m; steps those of the two levels, outer
+// ones once a piece. Partial sums are kept in the output: f16 and bf16 are rounded once a hop.
+//
+// Source: Nguyen, Wahib, Takano, "Hierarchical Distributed-Memory Multi-Leader MPI-Allreduce for
+// Deep Learning Workloads", CANDARW 2018; Bayatpour et al., "Scalable Reduction Collectives with
+// Data Partitioning-based Multi-Leader Design", SC 2017.
+#include <algorithm>
+#include <numeric>
+
+#include "algorithms/hops.h"
+#include "algorithms/pattern.h"
+#include "algorithms/phases.h"
+#include "algorithms/registry.h"
+
+namespace weft {
+namespace {
+
+struct Levels {
+  int ranks, node, leaders, pieces;
+  std::string inner, outer;
+
+  int nodes() const { return (ranks + node - 1) / node; }
+  int size_of(int which) const { return std::min(node, ranks - which * node); }
+  // Ranks of a node that may lead: recursive halving leaves some out.
+  int able(int which) const {
+    return inner == "rabenseifner" ? power_of_two_in(size_of(which)) : size_of(which);
+  }
+  // The place in its node of who leads a share there. Spaced, so that few leaders do not share
+  // what connects neighbours.
+  int leader(int which, int share) const { return share * able(which) / leaders; }
+  // Blocks that a share is cut into.
+  int cut() const {
+    if (outer == "recursive_doubling") return 1;
+    return outer == "rabenseifner" ? power_of_two_in(nodes()) : nodes();
+  }
+  int first_block(int piece, int share) const { return (piece * leaders + share) * cut(); }
+  // Shares that one rank leads at most, of any node.
+  int most_led() const {
+    const int least = std::min(able(0), able(nodes() - 1));
+    return (leaders + least - 1) / least;
+  }
+};
+
+struct Channels {
+  int reduce_in, spread_in, reduce_out, spread_out;
+};
+
+Hops reduce(const std::string& algorithm, const Level& level) {
+  if (algorithm == "ring") return reduce_ring(level);
+  if (algorithm == "rabenseifner") return reduce_halving(level);
+  return reduce_direct(level);
+}
+
+Hops spread(const std::string& algorithm, const Level& level) {
+  if (algorithm == "ring") return spread_ring(level);
+  if (algorithm == "rabenseifner") return spread_doubling(level);
+  return spread_direct(level);
+}
+
+// One rank's part in the levels.
+class Member {
+ public:
+  Member(int rank, const Levels& levels, const Channels& channels)
+      : rank_(rank), which_(rank / levels.node), levels_(levels), channels_(channels) {}
+
+  Hops reduce_in_node(int piece) const { return reduce(levels_.inner, inside(piece)); }
+  Hops spread_in_node(int piece) const { return spread(levels_.inner, inside(piece)); }
+
+  // All shares that this rank leads, side by side. Who leads none has as many hops, in which
+  // nothing is done, so that the ranks of a node meet in the same ones.
+  Hops across(int piece) const {
+    const int local = rank_ % levels_.node, first = levels_.leader(which_, 0);
+    std::vector<Hops> shares;
+    for (int share = 0; share < levels_.leaders; ++share)
+      if (levels_.leader(which_, share) == local)
+        shares.push_back(allreduce(outside(piece, share)));
+    if (!shares.empty()) return side_by_side(shares);
+    const Member leader(rank_ - local + first, levels_, channels_);
+    return Hops(leader.across(piece).size());
+  }
+
+ private:
+  Hops allreduce(const Level& level) const {
+    if (levels_.outer == "recursive_doubling") return exchange_doubling(level);
+    return one_after_the_other({reduce(levels_.outer, level), spread(levels_.outer, level)});
+  }
+
+  Level inside(int piece) const {
+    const int size = levels_.size_of(which_);
+    std::vector<int> members(static_cast<std::size_t>(size));
+    std::iota(members.begin(), members.end(), which_ * levels_.node);
+    std::vector<int> bounds(static_cast<std::size_t>(size) + 1, 0);
+    for (int share = 0; share < levels_.leaders; ++share)
+      bounds[static_cast<std::size_t>(levels_.leader(which_, share)) + 1] += levels_.cut();
+    std::partial_sum(bounds.begin(), bounds.end(), bounds.begin());
+    return {{Group(rank_, members), levels_.first_block(piece, 0), bounds},
+            channels_.reduce_in,
+            channels_.spread_in,
+            true,
+            levels_.nodes() == 1};
+  }
+
+  Level outside(int piece, int share) const {
+    std::vector<int> members, bounds = {0};
+    for (int which = 0; which < levels_.nodes(); ++which) {
+      members.push_back(which * levels_.node + levels_.leader(which, share));
+      bounds.push_back(std::min(which + 1, levels_.cut()));
+    }
+    return {{Group(rank_, members), levels_.first_block(piece, share), bounds},
+            channels_.reduce_out,
+            channels_.spread_out,
+            levels_.size_of(which_) == 1,
+            true};
+  }
+
+  int rank_, which_;
+  const Levels& levels_;
+  const Channels& channels_;
+};
+
+// In the turn of a piece the next one is reduced at the beginning, where the longest messages of
+// recursive halving are, and the one before is spread at the end.
+void write_pieces(Builder& b, const Member& member, int pieces) {
+  for (int turn = 0; turn < pieces + 2; ++turn) {
+    const Hops in = turn < pieces ? member.reduce_in_node(turn) : Hops{};
+    const Hops over = turn >= 1 && turn <= pieces ? member.across(turn - 1) : Hops{};
+    const Hops out = turn >= 2 ? member.spread_in_node(turn - 2) : Hops{};
+    const std::size_t most = std::max({in.size(), over.size(), out.size()});
+    write_hops(b, side_by_side({over, in, padded(out, most - out.size(), 0)}));
+  }
+}
+
+int slots_for(const std::string& algorithm, int size) {
+  return algorithm == "direct" ? 3 * std::max(1, size - 1) : 4;
+}
+
+void write(Builder& b) {
+  Levels levels{b.ranks(), b.param("node", node_size_for(b.ranks())), 0, 0, "", ""};
+  levels.leaders = b.param("leaders", levels.node);
+  levels.inner = b.param("inner", "ring").word();
+  levels.outer = b.param("outer", "ring").word();
+  levels.pieces = b.param("pieces", 1);
+  const int blocks = levels.first_block(levels.pieces, 0);
+  b.blocks(blocks, blocks);
+  if (b.ranks() == 1)
+    return b.chunks([&] { store(b, b.output(0, blocks), own(b.input(0, blocks))); });
+  const int led = levels.most_led();
+  const Channels channels{b.channel(slots_for(levels.inner, levels.size_of(0))), b.channel(4),
+                          b.channel(led * slots_for(levels.outer, levels.nodes())),
+                          b.channel(led * 4)};
+  const Member member(b.rank(), levels, channels);
+  if (levels.pieces > 1) return write_pieces(b, member, levels.pieces);
+  write_hops(b, member.reduce_in_node(0));
+  write_hops(b, member.across(0));
+  write_hops(b, member.spread_in_node(0));
+}
+
+std::string refuses_word(const Params& params, const char* name, bool doubling) {
+  auto found = params.find(name);
+  if (found == params.end()) return {};
+  const std::string& word = found->second.word();
+  if (word == "ring" || word == "rabenseifner" || word == "direct") return {};
+  if (doubling && word == "recursive_doubling") return {};
+  return std::string(name) + " = " + word + ": give ring, rabenseifner, direct" +
+         (doubling ? ", recursive_doubling" : "");
+}
+
+std::string refuses(int ranks, const Params& params) {
+  auto number = [&](const char* name, int fallback) {
+    auto found = params.find(name);
+    return found == params.end() ? fallback : found->second.number();
+  };
+  const int node = number("node", node_size_for(ranks)), leaders = number("leaders", node);
+  if (node < 1) return "node = " + std::to_string(node) + ": give 1 or more";
+  if (leaders < 1 || leaders > node)
+    return "leaders = " + std::to_string(leaders) + ": give 1 .. " + std::to_string(node);
+  if (int pieces = number("pieces", 1); pieces < 1)
+    return "pieces = " + std::to_string(pieces) + ": give 1 or more";
+  auto why = refuses_word(params, "inner", false);
+  return why.empty() ? refuses_word(params, "outer", true) : why;
+}
+
+}  // namespace
+
+Algorithm allreduce_multi_leader() {
+  return {"allreduce/multi_leader",
+          Collective::kAllreduce,
+          "reduce-scatter in the node, allreduce across for each leader's share, allgather in the "
+          "node; parameters node, leaders, inner, outer, pieces; clusters (Nguyen 2018)",
+          write,
+          refuses,
+          kConsistent,
+          {{"lr_lr", {{"inner", "ring"}, {"outer", "ring"}}},
+           {"lr_rab", {{"inner", "ring"}, {"outer", "rabenseifner"}}}}};
+}
+
+}  // namespace weft

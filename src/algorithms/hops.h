@@ -1,0 +1,82 @@
+// Hops: what algorithms over whole ranges are made of, beside the phases of phases.h.
+//
+// A phase of phases.h passes chunk by chunk through one section, and keeps partial sums in slots.
+// A phase of this file is a list of hops, each a section of its own: all chunks of a range are
+// exchanged with one peer before the next hop starts, and partial sums are kept in the output
+// (where f16 and bf16 are rounded). Two things follow. Hops that are alike but for an index fold
+// into rounds, so that a ring of a thousand ranks is a program of two sections. And the hops of
+// two phases that work on different blocks can run side by side, whatever their algorithms: this
+// is how a hierarchical collective overlaps its levels (allreduce_multi_leader.cc).
+//
+// A hop sends before it receives, and is received in the hop that corresponds to it: ranks that
+// write the hops of their phases in one order cannot wait for each other in a circle.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "weft/builder.h"
+
+namespace weft {
+
+struct Hop {
+  std::function<void(Builder&)> send = {};
+  std::function<void(Builder&)> receive = {};
+};
+using Hops = std::vector<Hop>;
+
+// Each hop a section, in which receiving lags one chunk behind sending.
+void write_hops(Builder& b, const Hops& hops);
+// All phases at once: hop i of the result is hop i of each. Phases that touch the same block must
+// not be among them.
+Hops side_by_side(const std::vector<Hops>& phases);
+Hops one_after_the_other(std::vector<Hops> phases);
+// `hops` with hops that do nothing before and after.
+Hops padded(Hops hops, std::size_t before, std::size_t after);
+
+// Blocks [first, first + count) of the message.
+struct BlockRange {
+  int first;
+  int count;
+};
+
+// Who of a group owns what of a run of blocks: the place p the blocks from bounds[p] to
+// bounds[p + 1], counted from the run's first.
+struct Owned {
+  Group group;
+  int first;
+  std::vector<int> bounds;
+
+  BlockRange by(int from, int to) const {
+    auto at = [&](int place) { return bounds[static_cast<std::size_t>(place)]; };
+    return {first + at(from), at(to) - at(from)};
+  }
+  BlockRange by(int place) const { return by(place, place + 1); }
+  BlockRange all() const { return by(0, group.size()); }
+};
+
+// How a group reduces a run of blocks onto their owners, and spreads the result from there.
+struct Level {
+  Owned owned;
+  int channel;  // for the sums
+  int spread;   // for the results
+  bool fresh;   // the rank's part is still in the input, not in the output
+  bool last;    // what is complete on this level is the result: scales
+};
+
+// Around a ring: size - 1 hops each.
+Hops reduce_ring(const Level& level);
+Hops spread_ring(const Level& level);
+// Recursive halving, and its inverse; log2 hops of halving messages. Of a single owner it is a
+// binomial tree. Places from the largest power of two on must own nothing: they hand in first and
+// are told last, one hop each.
+Hops reduce_halving(const Level& level);
+Hops spread_doubling(const Level& level);
+// Everybody sends to every owner; one hop.
+Hops reduce_direct(const Level& level);
+Hops spread_direct(const Level& level);
+// Sums exchanged across one bit of the place a hop; all places get all of it. Allreduce, not
+// reduce-scatter: the owners do not matter.
+Hops exchange_doubling(const Level& level);
+
+}  // namespace weft
