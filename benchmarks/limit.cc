@@ -93,7 +93,7 @@ class Limit : public bench::Library {
     sources_.clear();
     for (const Buffers& buffers : all_) sources_.push_back({buffers.input + offset});
     const weft::kernels::Target targets[] = {{dst}, {second}};
-    reduce_(sources_, {targets, second ? 2u : 1u}, elements, 1.0);
+    reduce_(sources_, {targets, second ? 2u : 1u}, elements, 1.0, weft::kernels::Order::kTree);
   }
 
   static constexpr std::size_t kPiece = 4096;  // elements

@@ -51,6 +51,7 @@ class Group {
 class Builder {
  public:
   enum Partial { kPartial, kLast };
+  enum Order { kFromLeft, kTree };  // see Step::tree
 
   Builder(int rank, PlanShape shape);
 
@@ -89,7 +90,8 @@ class Builder {
   void copy(std::vector<Operand> dst, Operand src);
   // From slot to slot.
   void copy(std::vector<Operand> dst, Operand src, Operand of);
-  void reduce(std::vector<Operand> dst, std::vector<Operand> src, Partial partial);
+  void reduce(std::vector<Operand> dst, std::vector<Operand> src, Partial partial,
+              Order order = kFromLeft);
   void put(Operand src, std::vector<int> to, int channel);
   // dst[i] in the output of to[i].
   void put(std::vector<Operand> dst, Operand src, std::vector<int> to, int channel);

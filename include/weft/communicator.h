@@ -30,6 +30,11 @@ struct CommunicatorOptions {
   // it throws ends that wait. A Request's operation goes on; an interrupted collective that
   // has no Request ends the communicator.
   std::function<void()> interrupt = {};
+  // Sums of floating and complex elements get the same bits whatever the algorithm, chunks, root,
+  // placement and instruction set: one tree over the ranks in order, in float32 under f16 and bf16,
+  // rounded once. Holds for all ranks if any of them asks for it, here or by WEFT_REPRODUCIBLE=1.
+  // An algorithm that is named and adds up otherwise is refused with Unsupported.
+  bool reproducible = false;
 };
 
 // A collective in flight. Copies refer to the same operation. Thread safe.

@@ -36,7 +36,7 @@ namespace weft {
 // Seven verbs are what every collective is made of.
 enum class Verb : std::uint8_t {
   kCopy,    // dst (one or two) = src
-  kReduce,  // dst (one or two) = src[0] + src[1] + ..., in the order written
+  kReduce,  // dst (one or two) = src[0] + src[1] + ..., from the left or as a balanced tree
   kPut,     // like copying src into the own slot and then `signal`, but src may be read
             // late: until a `flush`, or until an event that follows the readers' last reads.
             // With a dst for each destination, in its output: read at once, and written there
@@ -105,7 +105,11 @@ struct Step {
   std::uint8_t channel = 0;  // put, signal, wait, credit
   std::uint8_t lag = 0;      // works on chunk (trip - lag): a software pipeline
   bool last = false;  // reduce: applies the scale of avg and premul_sum, and is the only one to
-  Range extent;       // its chunks are this step's; every other range has the same size
+  // reduce: added up as a balanced binary tree, not from the left. The tree over n sources splits
+  // them at the largest power of two below n: (a + b) + (c + d), ((a + b) + (c + d)) + e. Over
+  // all ranks in order it is the one tree that all `reproducible` plans add up in.
+  bool tree = false;
+  Range extent;  // its chunks are this step's; every other range has the same size
   std::vector<Operand> dst;
   std::vector<Operand> src;
   std::vector<Index> peers;  // put, signal: destinations; wait, credit: the one source

@@ -14,6 +14,9 @@ namespace weft {
 // What an algorithm promises of its results' bits. A false promise is a fault.
 struct Claims {
   bool consistent = false;  // all ranks get identical bits (allreduce; elsewhere it is plain)
+  // Sums are those of one tree over the ranks in order (Step::tree), rounded once: the same bits as
+  // every other reproducible plan of so many ranks, whatever its algorithm, chunks and root.
+  bool reproducible = false;
   auto operator<=>(const Claims&) const = default;
 };
 
@@ -39,6 +42,7 @@ struct Finding {
 struct VerifyReport {
   std::vector<Finding> findings;  // at most a few a scenario; empty: proved
   bool consistent = false;        // all ranks' outputs have the same reduction tree
+  bool reproducible = false;      // they are that of the ranks in order, rounded once
   bool rounds_partials = false;   // f16 and bf16 partial sums are rounded on the way
   int scenarios = 0;              // sizes times placements that were executed
   bool ok() const { return findings.empty(); }

@@ -61,13 +61,13 @@ class Callable {
 };
 
 void add(std::string name, const std::string& collective, std::string summary, nb::callable write,
-         std::optional<nb::callable> refuses, bool consistent) {
+         std::optional<nb::callable> refuses, bool consistent, bool reproducible) {
   weft::Algorithm algorithm;
   algorithm.name = std::move(name);
   algorithm.collective = weft::parse_collective(collective);
   algorithm.summary = std::move(summary);
   algorithm.write = [f = Callable(std::move(write))](weft::Builder& b) { f.write(b); };
-  algorithm.claims = {consistent};
+  algorithm.claims = {consistent, reproducible};
   if (refuses)
     algorithm.refuses = [f = Callable(std::move(*refuses))](int ranks, const Params& params) {
       return f.refuses(ranks, params);
@@ -96,6 +96,7 @@ void bind_algorithms(nb::module_& m) {
                    })
       .def_ro("preset", &Algorithm::preset)
       .def_prop_ro("consistent", [](const Algorithm& self) { return self.claims.consistent; })
+      .def_prop_ro("reproducible", [](const Algorithm& self) { return self.claims.reproducible; })
       .def(
           "refuses",
           [](const Algorithm& self, int ranks, const Params& params) {
@@ -110,7 +111,8 @@ void bind_algorithms(nb::module_& m) {
       "find_algorithm", [](const std::string& name) { return weft::find_algorithm(name); },
       nb::arg("name"), nb::call_guard<nb::gil_scoped_release>());
   m.def("register_algorithm", &add, nb::arg("name"), nb::arg("collective"), nb::arg("summary"),
-        nb::arg("write"), nb::arg("refuses").none() = nb::none(), nb::arg("consistent") = false);
+        nb::arg("write"), nb::arg("refuses").none() = nb::none(), nb::arg("consistent") = false,
+        nb::arg("reproducible") = false);
   m.def(
       "make_plan",
       [](const std::string& algorithm, int ranks, Params params) {

@@ -148,11 +148,12 @@ void bind_steps(nb::class_<PyBuilder>& type) {
           arg("dst"), arg("src"), arg("of") = nb::none())
       .def(
           "reduce",
-          [](PyBuilder& b, Operands dst, std::vector<Operand> src, bool last) {
+          [](PyBuilder& b, Operands dst, std::vector<Operand> src, bool last, bool tree) {
             b->reduce(many(std::move(dst)), std::move(src),
-                      last ? weft::Builder::kLast : weft::Builder::kPartial);
+                      last ? weft::Builder::kLast : weft::Builder::kPartial,
+                      tree ? weft::Builder::kTree : weft::Builder::kFromLeft);
           },
-          arg("dst"), arg("src"), arg("last") = false)
+          arg("dst"), arg("src"), arg("last") = false, arg("tree") = false)
       .def("put", &put, arg("src"), arg("to"), arg("channel"), arg("dst") = nb::none())
       .def("signal", &signal, arg("to"), arg("channel"), arg("of") = nb::none())
       .def("wait", &wait, arg("source"), arg("channel"), arg("of") = nb::none())

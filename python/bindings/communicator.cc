@@ -64,10 +64,12 @@ class PyCommunicator {
   PyCommunicator(PyCommunicator&&) = default;
   ~PyCommunicator() { close(); }
 
-  static PyCommunicator create(nb::object store, int rank, int size, double timeout) {
+  static PyCommunicator create(nb::object store, int rank, int size, double timeout,
+                               bool reproducible) {
     weft::CommunicatorOptions options;
     options.timeout = milliseconds(timeout);
     options.interrupt = check_signals;
+    options.reproducible = reproducible;
     std::shared_ptr<weft::Store> shared = store_of(std::move(store));
     nb::gil_scoped_release release;
     return PyCommunicator(weft::Communicator::create(shared, rank, size, options));
@@ -205,7 +207,7 @@ void bind_communicator(nb::module_& m) {
 
   nb::class_<PyCommunicator> type(m, "Communicator");
   type.def_static("create", &PyCommunicator::create, nb::arg("store"), nb::arg("rank"),
-                  nb::arg("size"), nb::arg("timeout"))
+                  nb::arg("size"), nb::arg("timeout"), nb::arg("reproducible") = false)
       .def_prop_ro("rank", &PyCommunicator::rank)
       .def_prop_ro("size", &PyCommunicator::size)
       .def_prop_rw("timeout", &PyCommunicator::timeout, &PyCommunicator::set_timeout)

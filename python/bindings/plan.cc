@@ -122,11 +122,12 @@ void bind_steps(nb::module_& m) {
       .def(
           "__init__",
           [](Step* self, const std::string& verb, Range extent, Operands dst, Operands src,
-             std::vector<Index> peers, int channel, int lag, bool last) {
+             std::vector<Index> peers, int channel, int lag, bool last, bool tree) {
             new (self) Step{parsed<Verb>(verb, kVerbs),
                             byte_of(channel, "channel"),
                             byte_of(lag, "lag"),
                             last,
+                            tree,
                             extent,
                             std::move(dst),
                             std::move(src),
@@ -134,7 +135,8 @@ void bind_steps(nb::module_& m) {
           },
           nb::arg("verb"), nb::arg("extent"), nb::arg("dst") = Operands(),
           nb::arg("src") = Operands(), nb::arg("peers") = std::vector<Index>(),
-          nb::arg("channel") = 0, nb::arg("lag") = 0, nb::arg("last") = false)
+          nb::arg("channel") = 0, nb::arg("lag") = 0, nb::arg("last") = false,
+          nb::arg("tree") = false)
       .def_prop_ro("verb", [](const Step& self) { return named(name_of(self.verb)); })
       .def_ro("extent", &Step::extent)
       .def_ro("dst", &Step::dst)
@@ -143,6 +145,7 @@ void bind_steps(nb::module_& m) {
       .def_ro("channel", &Step::channel)
       .def_ro("lag", &Step::lag)
       .def_ro("last", &Step::last)
+      .def_ro("tree", &Step::tree)
       .def("__str__", [](const Step& self) { return to_text(self); })
       .def("__repr__", [](const Step& self) { return "<Step " + to_text(self) + ">"; });
 
@@ -222,6 +225,7 @@ void bind_verify(nb::module_& m) {
   nb::class_<VerifyReport>(m, "VerifyReport")
       .def_ro("findings", &VerifyReport::findings)
       .def_ro("consistent", &VerifyReport::consistent)
+      .def_ro("reproducible", &VerifyReport::reproducible)
       .def_ro("rounds_partials", &VerifyReport::rounds_partials)
       .def_ro("scenarios", &VerifyReport::scenarios)
       .def_prop_ro("ok", &VerifyReport::ok)
@@ -229,11 +233,11 @@ void bind_verify(nb::module_& m) {
       .def("__str__", [](const VerifyReport& self) { return to_text(self); });
   m.def(
       "verify",
-      [](const Plan& plan, int max_trips, bool consistent) {
-        return verify(plan, {max_trips, {consistent}});
+      [](const Plan& plan, int max_trips, bool consistent, bool reproducible) {
+        return verify(plan, {max_trips, {consistent, reproducible}});
       },
       nb::arg("plan"), nb::arg("max_trips") = -1, nb::arg("consistent") = false,
-      nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("reproducible") = false, nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace

@@ -365,6 +365,7 @@ def init(
     size: int | None = None,
     rendezvous: Any = None,
     timeout: float = 300.0,
+    reproducible: bool = False,
 ) -> Communicator:
     """Joins the other ranks: collective over all `size` of them.
 
@@ -381,6 +382,10 @@ def init(
             `get(key: str, seconds: float) -> bytes`. A store serves one communicator; a directory
             or torch store any number, if all ranks make them in the same order.
         timeout: seconds that any wait may last, here and later in calls.
+        reproducible: sums of floating and complex elements get the same bits whatever the
+            algorithm, chunks, root, placement and instruction set. Holds for all ranks if any of
+            them asks for it, here or by WEFT_REPRODUCIBLE=1. An algorithm that is named in a call
+            and adds up otherwise raises `Unsupported`.
 
     Raises:
         Timeout: naming the ranks that did not come.
@@ -388,6 +393,6 @@ def init(
     """
     rank, size = place(rank, size)
     store, host = find(rendezvous, rank, size, timeout)
-    comm = Communicator(_core.Communicator.create(store, rank, size, timeout), host)
+    comm = Communicator(_core.Communicator.create(store, rank, size, timeout, reproducible), host)
     comm.barrier()
     return comm

@@ -33,7 +33,8 @@ The builder's words:
     with b.chunks(): / with b.once():     a section: chunk by chunk, or once on whole ranges
     b.lag(trips)                          the steps that follow work so many chunks behind
     b.copy(dst, src, of=None)             dst: one operand, or a list of two; `of`: as below
-    b.reduce(dst, [src, ...], last=False) last=True: the one that scales (avg, premul_sum)
+    b.reduce(dst, [src, ...], last=False) last=True: the one that scales (avg, premul_sum);
+                                          tree=True: as a balanced tree, not from the left
     b.put(src, to, channel, dst=None)     to: a rank or a list; dst: an output_of() for each
     b.signal(to, channel, of=None)        `of`: the range whose chunks the message goes with
     b.wait(source, channel, of=None)
@@ -111,6 +112,7 @@ def algorithm(
     summary: str | None = None,
     refuses: Callable[[int, dict[str, Any]], str | None] | None = None,
     consistent: bool = False,
+    reproducible: bool = False,
 ) -> Callable[[Write], Write]:
     """Registers the decorated function as an algorithm, after verifying it.
 
@@ -124,6 +126,8 @@ def algorithm(
         summary: one line for listings; by default the first line of the function's docstring.
         refuses: given (ranks, params), the reason why it cannot serve them, or None.
         consistent: claims that all ranks get identical bits, which is then proved too.
+        reproducible: claims that sums are those of one tree over the ranks in order, rounded once,
+            as reproducible communicators ask for; proved too.
 
     Raises:
         InvalidPlan: with the verifier's report.
@@ -132,7 +136,9 @@ def algorithm(
 
     def register(write: Write) -> Write:
         text = summary if summary is not None else (inspect.getdoc(write) or "").partition("\n")[0]
-        register_algorithm(name, name.partition("/")[0], text, write, refuses, consistent)
+        register_algorithm(
+            name, name.partition("/")[0], text, write, refuses, consistent, reproducible
+        )
         return write
 
     return register

@@ -84,6 +84,7 @@ def _step(step: Step) -> dict[str, Any]:
         "verb": step.verb,
         "lag": step.lag,
         "last": step.last,
+        "tree": step.tree,
         "extent": None if step.extent == _EMPTY else _range(step.extent),
         "dst": [_operand(operand) for operand in step.dst],
         "src": [_operand(operand) for operand in step.src],
@@ -227,6 +228,7 @@ def _read_step(node: _Node) -> Step:
         channel=node.get("channel", int, 0),
         lag=node.get("lag", int, 0),
         last=node.get("last", bool, False),
+        tree=node.get("tree", bool, False),
     )
 
 

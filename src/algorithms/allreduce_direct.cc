@@ -3,13 +3,14 @@
 //
 // Four ranks, a block each; rank 1:
 //   tells the others that it has entered, waits until they have;
-//   chunk by chunk: y[1] = x0[1] + x1[1] + x2[1] + x3[1] from the four inputs into the own
+//   chunk by chunk: y[1] = (x0[1] + x1[1]) + (x2[1] + x3[1]) from the four inputs into the own
 //   output, then puts y[1] into the outputs of 2, 3, 0; two trips later waits for theirs.
 // Rank 1 may leave when the three last signals are here: rank p put y[p] after it had read its
 // block of x1, the only part of x1 that it reads. In place nobody overwrites what another
 // reads: block p of every rank is read and written by rank p alone.
 //
-// Steps 2, bytes read n(P-1)/P, bytes written n(P-1)/P, nothing copied. Added up in rank order.
+// Steps 2, bytes read n(P-1)/P, bytes written n(P-1)/P, nothing copied. Added up as a
+// tree over ranks.
 //
 // Source: the two-phase all-pairs allreduce of MSCCL++ (Shah et al., "MSCCL++: Rethinking GPU
 // Communication Abstractions for Cutting-edge AI Applications", 2025), there between GPUs.
@@ -38,7 +39,7 @@ void write(Builder& b) {
 
   if (!peers.empty()) enter(b, peers, ch);
   b.chunks([&] {
-    b.reduce({mine}, inputs, Builder::kLast);
+    b.reduce({mine}, inputs, Builder::kLast, Builder::kTree);
     if (!peers.empty()) put_everywhere(b, mine, peers, ch);
     b.lag(2);
     for (int peer : peers) {
@@ -58,7 +59,7 @@ Algorithm allreduce_direct() {
           "memory only (MSCCL++ 2025)",
           write,
           {},
-          kConsistent};
+          kReproducible};
 }
 
 }  // namespace weft

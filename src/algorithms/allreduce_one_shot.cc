@@ -2,11 +2,11 @@
 //
 // Four ranks, any one of them:
 //   copy the input into the own slot, signal the other three;
-//   wait for theirs; output = x0 + x1 + x2 + x3; credit them.
+//   wait for theirs; output = (x0 + x1) + (x2 + x3); credit them.
 //
-// Steps 1, bytes sent n (written once, read by all), bytes read (P-1)n. All ranks add in rank
-// order, so all get the same bits. The copy into the slot, rather than a put, frees the input
-// at once: in place it is overwritten while slower peers still read.
+// Steps 1, bytes sent n (written once, read by all), bytes read (P-1)n. All ranks add as the
+// same tree over ranks, so all get the same bits. The copy into the slot, rather than a put, frees
+// the input at once: in place it is overwritten while slower peers still read.
 //
 // Source: the small-message algorithm of shared-memory collectives, e.g. Graham and Shipman,
 // "MPI Support for Multi-core Architectures: Optimized Shared Memory Collectives", EuroPVM/MPI
@@ -22,7 +22,7 @@ void write(Builder& b) {
   const auto peers = others(all);
   const int ch = b.channel(2);
   b.chunks([&] {
-    Sum sum{b.input(), {}, {}};
+    Sum sum{b.input(), {}, {}, Builder::kTree};
     if (!peers.empty()) {
       b.copy({b.slot(ch)}, b.input());
       b.signal(peers, ch, b.input());
@@ -45,7 +45,7 @@ Algorithm allreduce_one_shot() {
           "everyone tells everyone; 1 step, (P-1)n bytes read; small messages (Graham 2008)",
           write,
           {},
-          kConsistent};
+          kReproducible};
 }
 
 }  // namespace weft

@@ -2,14 +2,14 @@
 //
 // Four ranks, a block each; rank 1, chunk by chunk:
 //   trip t      puts chunk t of x1[2] to rank 2, of x1[3] to rank 3, of x1[0] to rank 0;
-//   trip t + 1  waits for x0[1], x2[1], x3[1]; y[1] = x0[1] + x1[1] + x2[1] + x3[1] goes into
+//   trip t + 1  waits for x0[1], x2[1], x3[1]; y[1] = (x0[1] + x1[1]) + (x2[1] + x3[1]) goes into
 //               the output, and is put to all others;
 //   trip t + 2  copies y[2], y[3], y[0] out of their slots.
 // The lags leave a chunk's messages a whole trip to arrive: nobody waits in step with others.
 //
-// Steps 2, bytes sent 2n(P-1)/P, bytes reduced n(P-1)/P: both least possible. Added up in rank
-// order by one rank a block. In place is safe: x[p] is overwritten only with y[p], which rank p
-// sent after it had read x[p].
+// Steps 2, bytes sent 2n(P-1)/P, bytes reduced n(P-1)/P: both least possible. Added up as a tree
+// over ranks, by one rank a block. In place is safe: x[p] is overwritten only with y[p], which rank
+// p sent after it had read x[p].
 //
 // Source: reduce-scatter with direct exchange and allgather, Thakur, Rabenseifner, Gropp,
 // "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005.
@@ -47,7 +47,7 @@ Algorithm allreduce_two_shot() {
           "messages in a node (Thakur 2005)",
           write,
           {},
-          kConsistent};
+          kReproducible};
 }
 
 }  // namespace weft

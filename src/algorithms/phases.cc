@@ -9,7 +9,7 @@ int send(Builder& b, const Sum& sum, int to, const Wire& wire) {
     b.put(sum.terms.front(), {to}, wire.plain);
     return wire.plain;
   }
-  b.reduce({b.slot(wire.sums)}, sum.terms, Builder::kPartial);
+  b.reduce({b.slot(wire.sums)}, sum.terms, Builder::kPartial, sum.order);
   b.signal({to}, wire.sums, sum.block);
   return wire.sums;
 }
@@ -22,7 +22,7 @@ void receive(Builder& b, Sum& sum, int from, int channel) {
 
 void store(Builder& b, const Operand& output, const Sum& sum, const std::vector<int>& to,
            int channel) {
-  b.reduce({output}, sum.terms, Builder::kLast);
+  b.reduce({output}, sum.terms, Builder::kLast, sum.order);
   if (!to.empty()) put_everywhere(b, output, to, channel);
   release(b, sum);
 }
@@ -75,7 +75,7 @@ int hand_out(Builder& b, const Group& group, const Wire& wire, const Contributio
 
 Sum collect(Builder& b, const Group& group, int channel, const Contribution& mine) {
   Sum own = mine(group.me());
-  Sum sum{own.block, {}, own.held};
+  Sum sum{own.block, {}, own.held, Builder::kTree};
   for (int place = 0; place < group.size(); ++place) {
     if (place == group.me())
       sum.terms.insert(sum.terms.end(), own.terms.begin(), own.terms.end());

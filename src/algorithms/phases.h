@@ -32,6 +32,7 @@ struct Sum {
   Operand block;  // whose chunks these are
   std::vector<Operand> terms;
   std::vector<Message> held;
+  Builder::Order order = Builder::kFromLeft;
 
   // One rank's contribution, as the caller gave it.
   bool plain() const { return terms.size() == 1 && held.empty(); }

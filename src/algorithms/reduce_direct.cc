@@ -1,7 +1,7 @@
-// Direct reduce: everyone sends to the root, which adds up in rank order.
+// Direct reduce: everyone sends to the root, which adds up as a tree over ranks.
 //
 // Four ranks, root 0: 1, 2 and 3 put their inputs; rank 0 waits for the three and writes
-// output = x0 + x1 + x2 + x3.
+// output = (x0 + x1) + (x2 + x3).
 //
 // Steps 1, bytes sent n, all read by the root: (P-1)n.
 //
@@ -18,7 +18,7 @@ void write(Builder& b) {
   const int ch = b.channel(4);
   b.chunks([&] {
     if (b.rank() != root) return b.put(b.input(), {root}, ch);
-    Sum sum{b.input(), {}, {}};
+    Sum sum{b.input(), {}, {}, Builder::kTree};
     for (int rank = 0; rank < b.ranks(); ++rank) {
       if (rank == root)
         sum.terms.push_back(b.input());
@@ -32,9 +32,12 @@ void write(Builder& b) {
 }  // namespace
 
 Algorithm reduce_direct() {
-  return {"reduce/direct", Collective::kReduce,
-          "all to the root, which adds in rank order; 1 step, n bytes; few ranks (Graham 2008)",
-          write};
+  return {"reduce/direct",
+          Collective::kReduce,
+          "all to the root, which adds as a tree; 1 step, n bytes; few ranks (Graham 2008)",
+          write,
+          {},
+          kReproducible};
 }
 
 }  // namespace weft

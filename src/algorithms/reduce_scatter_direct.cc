@@ -1,9 +1,9 @@
 // Direct reduce-scatter: everyone sends to each rank that rank's block.
 //
 // Four ranks; rank 1 puts x1[2] to 2, x1[3] to 3 and x1[0] to 0; a trip later it has x0[1], x2[1]
-// and x3[1], and writes output = x0[1] + x1[1] + x2[1] + x3[1].
+// and x3[1], and writes output = (x0[1] + x1[1]) + (x2[1] + x3[1]).
 //
-// Steps 1, bytes sent (P-1)n, of n a block. Added up in rank order.
+// Steps 1, bytes sent (P-1)n, of n a block. Added up as a tree over ranks.
 //
 // Source: direct (pairwise) exchange, Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, on
 // reduce-scatter.
@@ -29,8 +29,12 @@ void write(Builder& b) {
 }  // namespace
 
 Algorithm reduce_scatter_direct() {
-  return {"reduce_scatter/direct", Collective::kReduceScatter,
-          "each block straight to its owner; 1 step, (P-1)n bytes; in a node (Thakur 2005)", write};
+  return {"reduce_scatter/direct",
+          Collective::kReduceScatter,
+          "each block straight to its owner; 1 step, (P-1)n bytes; in a node (Thakur 2005)",
+          write,
+          {},
+          kReproducible};
 }
 
 }  // namespace weft

@@ -38,6 +38,7 @@ Algorithm barrier_dissemination();
 Algorithm sendrecv_stream();
 
 inline constexpr Claims kConsistent{.consistent = true};
+inline constexpr Claims kReproducible{.consistent = true, .reproducible = true};
 
 // Why `algorithm` cannot serve so many ranks with these parameters; empty: it can.
 std::string refusal(const Algorithm& algorithm, int ranks, const Params& params);

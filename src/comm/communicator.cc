@@ -73,21 +73,25 @@ struct Members {
   int cores;                           // that they have together
 };
 
-// Replaces `settings` by rank 0's.
+// Replaces `settings` by rank 0's; reproducible is what any rank asks for.
 Members introduce(const Exchange& exchange, const std::string& address, int rank,
                   Settings& settings) {
   auto all = exchange("hello", join({kVersion, settings.to_text(), address, cpu_share()}));
   std::vector<std::string> addresses, shares;
+  bool reproducible = false;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     std::vector<std::string> words = unjoin(all[peer]);
     if (words.empty() || words[0] != kVersion)
       throw Mismatch("rank " + std::to_string(rank) + " runs Weft " + kVersion + ", rank " +
                      std::to_string(peer) + " Weft " + (words.empty() ? "?" : words[0]) +
                      ": install the same version everywhere");
-    if (peer == 0) settings = Settings::parse(words.at(1));
+    const Settings theirs = Settings::parse(words.at(1));
+    reproducible = reproducible || theirs.reproducible;
+    if (peer == 0) settings = theirs;
     addresses.push_back(words.at(2));
     shares.push_back(words.at(3));
   }
+  settings.reproducible = reproducible;
   return {addresses, shared_cores(shares)};
 }
 
@@ -103,6 +107,7 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
   auto deadline = Clock::now() + options.timeout;
   auto fabric = options.fabric ? options.fabric : process_fabric();
   Settings settings = Settings::from_environment();
+  settings.reproducible = settings.reproducible || options.reproducible;
   Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
   Members members = introduce(exchange, fabric->address(), rank, settings);
   settings.crowded = size > members.cores;

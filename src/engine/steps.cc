@@ -40,7 +40,7 @@ bool Run::copy(const Prepared& now, std::size_t chunk) {
                                [&](const kernels::Target& t) { return t.wide == wide; });
   if (!same_type && binding_->accumulator != binding_->element) {
     kernels::Source typed{source, wide};
-    binding_->reduce({&typed, 1}, targets_, part.count, 1.0);
+    binding_->reduce({&typed, 1}, targets_, part.count, 1.0, kernels::Order::kFromLeft);
     return true;
   }
   kernels::copy(targets_[0].data, targets_.size() > 1 ? targets_[1].data : nullptr, source,
@@ -62,7 +62,8 @@ bool Run::reduce(const Prepared& now, std::size_t chunk) {
       sources_.push_back({user(from, place(now, step.dst.size() + i), part), false});
   }
   if (part.count)
-    binding_->reduce(sources_, targets_, part.count, step.last ? binding_->scale : 1.0);
+    binding_->reduce(sources_, targets_, part.count, step.last ? binding_->scale : 1.0,
+                     step.tree ? kernels::Order::kTree : kernels::Order::kFromLeft);
   return true;
 }
 

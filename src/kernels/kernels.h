@@ -26,8 +26,12 @@ struct Target {
   bool wide = false;
 };
 
+// In what order sources are added up. The tree over n of them splits at the largest power of two
+// below n, so it does not depend on who holds which: (a + b) + (c + d), ((a + b) + (c + d)) + e.
+enum class Order : bool { kFromLeft, kTree };
+
 // dst[0] (and dst[1]) = scale * (src[0] + src[1] + ...) for `count` elements, in the order
-// written, accumulated in the accumulator type and rounded once for each target.
+// asked for, accumulated in the accumulator type and rounded once for each target.
 // scale == 1 multiplies nothing. A target may be one of the sources (same address),
 // and must not overlap any otherwise. One source converts and scales.
 //
@@ -42,7 +46,7 @@ struct Target {
 //
 // At least one source, one or two targets. No alignment is asked for. Thread safe.
 using ReduceFn = void (*)(std::span<const Source> src, std::span<const Target> dst,
-                          std::size_t count, double scale);
+                          std::size_t count, double scale, Order order);
 
 // Null if the pair is not reducible (see weft::reducible). kAvg and kPremulSum are kSum: the scale
 // says the rest.

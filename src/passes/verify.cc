@@ -16,6 +16,7 @@ namespace {
 void execute(const std::vector<Run>& runs, const Claims& claims, Trees& trees, Findings& findings,
              VerifyReport& report) {
   findings.begin(runs[0].scenario->name);
+  const Tree one_tree = trees.reproducible();
   Machine machine(runs, trees, findings);
   bool done = machine.execute();
   ++report.scenarios;
@@ -24,6 +25,8 @@ void execute(const std::vector<Run>& runs, const Claims& claims, Trees& trees, F
     Results results(*runs[i].plan, *runs[i].scenario, machine, i);
     results.check(trees, findings);
     if (claims.consistent) results.check_consistent(trees, findings);
+    if (claims.reproducible) results.check_reproducible(one_tree, trees, findings);
+    report.reproducible = report.reproducible && results.reproducible(one_tree);
     report.consistent = report.consistent && results.consistent();
   }
 }
@@ -75,13 +78,14 @@ VerifyReport prove(const std::vector<const Plan*>& plans, const VerifyOptions& o
     if (options.max_trips < 0) most = std::max(most, enough_trips(*plan));
   }
   if (!findings.any()) {
-    report.consistent = true;
+    report.consistent = report.reproducible = true;
     Trees trees(plans[0]->shape.ranks);
     for (int trips = 0; trips <= most; ++trips)
       execute_all(plans, trips, options.claims, trees, findings, report);
   }
   report.findings = findings.take();
   report.consistent = report.consistent && report.ok();
+  report.reproducible = report.reproducible && report.ok();
   return report;
 }
 

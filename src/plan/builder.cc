@@ -193,10 +193,12 @@ void Builder::copy(std::vector<Operand> dst, Operand src, Operand of) {
   add(std::move(step));
 }
 
-void Builder::reduce(std::vector<Operand> dst, std::vector<Operand> src, Partial partial) {
+void Builder::reduce(std::vector<Operand> dst, std::vector<Operand> src, Partial partial,
+                     Order order) {
   Step step;
   step.verb = Verb::kReduce;
   step.last = partial == kLast;
+  step.tree = order == kTree;
   step.dst = std::move(dst);
   step.src = std::move(src);
   step.extent = range_of(step);

@@ -178,7 +178,10 @@ Verb parse_verb(Line& line) {
 void parse_moves(Line& line, Step& step, int own) {
   step.dst = parse_operands(line, ",", own);
   line.need("=");
+  step.tree = step.verb == Verb::kReduce && line.take("tree");
+  if (step.tree) line.need("(");
   step.src = parse_operands(line, "+", own);
+  if (step.tree) line.need(")");
 }
 
 void parse_put(Line& line, Step& step, int own) {

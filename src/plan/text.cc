@@ -36,7 +36,8 @@ std::string step_text(const Step& step, const Index* own) {
   text += name_of(step.verb);
   if (step.last) text += "!";
   if (!step.dst.empty()) text += " " + list(step.dst, ", ", own) + " =";
-  if (!step.src.empty()) text += " " + list(step.src, " + ", own);
+  if (!step.src.empty())
+    text += (step.tree ? " tree(" : " ") + list(step.src, " + ", own) + (step.tree ? ")" : "");
   if (step.verb == Verb::kPut) text += " ->";
   if (!step.peers.empty()) text += " " + list(step.peers) + " on " + number(step.channel);
   if (step.extent != range_of(step)) text += " for " + to_text(step.extent);

@@ -18,17 +18,18 @@
 //   section  = ( "chunks" | "once" ) [ "rounds=" n ] { step }
 //   step     = [ "lag" n ":" ] action [ "for" range ]
 //   action   = "copy" operands "=" operand
-//            | ( "reduce" | "reduce!" ) operands "=" operand { "+" operand }
+//            | ( "reduce" | "reduce!" ) operands "=" ( sum | "tree(" sum ")" )
 //            | "put" [ operands "=" ] operand "->" indexes "on" channel
 //            | ( "signal" | "wait" | "credit" ) indexes "on" channel
 //            | "flush"
+//   sum      = operand { "+" operand }
 //   operand  = range [ "@" rank ] | "slot[" channel "]" [ "@" rank ]
 //   range    = ( "input[" | "output[" ) block [ "," blocks ] "]"
 //   index    = n | [ n "+" ] "(" first ( "+" | "-" ) stride "*i)%" modulus
 //
-// "reduce!" is the last reduction, which scales. An operand without "@" is the own
-// rank's. "for" is the extent; it is left out where it is the range of the first
-// input or output operand, and where a step has no range. `i` is the round.
+// "reduce!" is the last reduction, which scales; "tree(...)" adds up as a balanced tree. An operand
+// without "@" is the own rank's. "for" is the extent; it is left out where it is the range of the
+// first input or output operand, and where a step has no range. `i` is the round.
 //
 // Operands that carry what their buffer does not use (the range of a slot, the channel
 // of an input) are not written with it: the builder leaves those at their defaults.

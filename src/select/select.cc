@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
+#include <vector>
 
 #include "algorithms/registry.h"
 #include "weft/builder.h"
@@ -32,21 +34,35 @@ std::size_t preferred_chunk(std::size_t block, bool crowded) {
   return std::clamp(block / 4, kSmallestChunk, kLargestChunk);
 }
 
-std::string_view default_for(const Call& call, int ranks) {
-  bool few = ranks <= kDirectRanks;
+bool reduces(Collective c) {
+  return c == Collective::kAllreduce || c == Collective::kReduce || c == Collective::kReduceScatter;
+}
+
+// Whether the order in which a call adds up shows in its bits: integers wrap, and the least of
+// some numbers is the same in any order.
+bool order_shows(const Call& call) {
+  const bool rounds = reducible(call.dtype, ReduceOp::kAvg);  // floating and complex types
+  return reduces(call.collective) && rounds && call.op != ReduceOp::kMin &&
+         call.op != ReduceOp::kMax;
+}
+
+std::string_view default_for(const Call& call, int ranks, bool reproducible) {
+  const bool few = ranks <= kDirectRanks;
+  // To each rank its block, added up there: every other way has partial sums of its own.
+  const bool direct = few || (reproducible && order_shows(call));
   std::size_t bytes = call.count * size_of(call.dtype);
   switch (call.collective) {
     case Collective::kAllreduce:
       if (ranks == 1 || (few && bytes <= kOneShotBytes)) return "allreduce/one_shot";
-      return few ? "allreduce/two_shot" : "allreduce/ring";
+      return direct ? "allreduce/two_shot" : "allreduce/ring";
     case Collective::kBroadcast:
       return few ? "broadcast/one_shot" : "broadcast/knomial";
     case Collective::kReduce:
-      return few ? "reduce/direct" : "reduce/binomial";
+      return direct ? "reduce/direct" : "reduce/binomial";
     case Collective::kAllgather:
       return few ? "allgather/direct" : "allgather/ring";
     case Collective::kReduceScatter:
-      return few ? "reduce_scatter/direct" : "reduce_scatter/ring";
+      return direct ? "reduce_scatter/direct" : "reduce_scatter/ring";
     case Collective::kAlltoall:
       return few ? "alltoall/direct" : "alltoall/pairwise";
     case Collective::kGather:
@@ -80,6 +96,19 @@ std::string override_for(Collective collective, const std::string& setting) {
   return {};
 }
 
+// "allreduce/one_shot, allreduce/two_shot or ..."
+std::string reproducible_names(Collective collective) {
+  std::vector<std::string> names;
+  for (const std::string& name : algorithm_names())
+    if (Algorithm one = find_algorithm(name);
+        one.collective == collective && one.claims.reproducible)
+      names.push_back(name);
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  return text;
+}
+
 }  // namespace
 
 Settings Settings::from_environment() {
@@ -92,15 +121,26 @@ Settings Settings::from_environment() {
       throw InvalidArgument("WEFT_CHUNK is \"" + std::string(value) +
                             "\": give a number of bytes, such as 131072");
   }
+  if (const char* value = std::getenv("WEFT_REPRODUCIBLE")) {
+    const std::string_view word(value);
+    if (!word.empty() && word != "0" && word != "1")
+      throw InvalidArgument("WEFT_REPRODUCIBLE is \"" + std::string(word) + "\": give 0 or 1");
+    settings.reproducible = word == "1";
+  }
   return settings;
 }
 
-std::string Settings::to_text() const { return std::to_string(chunk) + ";" + algorithm; }
+std::string Settings::to_text() const {
+  return std::to_string(chunk) + ";" + (reproducible ? "1;" : "0;") + algorithm;
+}
 
 Settings Settings::parse(const std::string& text) {
   std::size_t mark = text.find(';');
-  if (mark == std::string::npos) throw InternalError("settings \"" + text + "\"");
-  return {.algorithm = text.substr(mark + 1), .chunk = std::strtoull(text.c_str(), nullptr, 10)};
+  if (mark == std::string::npos || text.size() < mark + 3)
+    throw InternalError("settings \"" + text + "\"");
+  return {.algorithm = text.substr(mark + 3),
+          .chunk = std::strtoull(text.c_str(), nullptr, 10),
+          .reproducible = text[mark + 1] == '1'};
 }
 
 Choice choose(const Call& call, int ranks, const Settings& settings) {
@@ -112,7 +152,7 @@ Choice choose(const Call& call, int ranks, const Settings& settings) {
                 call.collective == Collective::kScatter;
   if (rooted) choice.params["root"] = call.root;
   if (name.empty()) {
-    choice.algorithm = default_for(call, ranks);
+    choice.algorithm = default_for(call, ranks, settings.reproducible);
     return choice;
   }
   Algorithm algorithm = find_algorithm(name, call.collective);
@@ -121,6 +161,11 @@ Choice choose(const Call& call, int ranks, const Settings& settings) {
   if (!refusal.empty())
     throw Unsupported(algorithm.name + " cannot serve " + std::to_string(ranks) +
                       " ranks: " + refusal);
+  if (settings.reproducible && order_shows(call) && !algorithm.claims.reproducible)
+    throw Unsupported(algorithm.name +
+                      " adds up in an order of its own, but this communicator is "
+                      "reproducible: choose none, or " +
+                      reproducible_names(call.collective));
   choice.algorithm = algorithm.name;
   return choice;
 }

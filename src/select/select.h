@@ -17,6 +17,9 @@ struct Settings {
   std::string algorithm;
   // WEFT_CHUNK: bytes of a chunk, at most; 0: chosen by size.
   std::size_t chunk = 0;
+  // WEFT_REPRODUCIBLE=1, or the communicator's option, on any rank: sums whose bits depend on
+  // nothing but the inputs and the number of ranks.
+  bool reproducible = false;
   // Ranks outnumber the cores that they have together. Not of the environment, nor in the text.
   bool crowded = false;
 
@@ -31,7 +34,8 @@ struct Choice {
   Params params;
 };
 
-// Throws InvalidArgument for an unknown override, Unsupported for one that refuses `ranks`.
+// Throws InvalidArgument for an unknown override, Unsupported for one that refuses `ranks` or that
+// is not reproducible where that is asked for.
 Choice choose(const Call& call, int ranks, const Settings& settings);
 
 // Elements of a chunk. `arena` bytes hold the slots of the whole plan; `block` is the size

@@ -27,6 +27,23 @@ TEST(Trees, SumsCommuteButDoNotAssociate) {
   EXPECT_EQ(trees.sum(leaf(0, 5), leaf(1, 5)).tree, trees.sum(a, b).tree);
 }
 
+TEST(Trees, BalancedOnesSplitAtAPowerOfTwo) {
+  Trees trees(7);
+  std::vector<Value> x;
+  for (int rank = 0; rank < 7; ++rank) x.push_back(leaf(rank));
+  auto sum = [&](Value a, Value b) { return trees.sum(a, b); };
+  auto first = [&](std::size_t n) { return trees.balanced(std::span(x).first(n)); };
+  const Value four = sum(sum(x[0], x[1]), sum(x[2], x[3]));
+  EXPECT_EQ(first(1), x[0]);
+  EXPECT_EQ(first(3), sum(sum(x[0], x[1]), x[2]));
+  EXPECT_EQ(first(4), four);
+  EXPECT_EQ(first(5), sum(four, x[4]));
+  EXPECT_EQ(first(7), sum(four, sum(sum(x[4], x[5]), x[6])));
+  EXPECT_EQ(first(3), trees.from_left(std::span(x).first(3)));
+  EXPECT_NE(first(4), trees.from_left(std::span(x).first(4)));
+  EXPECT_EQ(trees.reproducible(), trees.rounded(trees.scaled(first(7))).tree);
+}
+
 TEST(Trees, RoundOncePartialSumsOnly) {
   Trees trees(2);
   Value sum = trees.sum(leaf(0), leaf(1)), rounded = trees.rounded(sum);

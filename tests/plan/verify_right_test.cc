@@ -147,6 +147,24 @@ TEST(Verify, RefusesAFalseClaimOfTheSameBits) {
     EXPECT_NE(report.findings[0].text.find(order), std::string::npos) << to_text(report);
 }
 
+TEST(Verify, SaysWhetherBitsAreReproducible) {
+  // Up to three ranks there is but one order that starts with rank 0 and 1.
+  for (int ranks : {2, 3, 4}) {
+    Plan plan = plan_of(kAllreduce, ranks, one_shot);
+    EXPECT_EQ(verify(plan, {2}).reproducible, ranks < 4);
+    EXPECT_EQ(verify(plan, {2, {.reproducible = true}}).ok(), ranks < 4);
+  }
+  VerifyReport report =
+      verify(plan_of(kAllreduce, 4, one_shot), {2, {.consistent = true, .reproducible = true}});
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.findings[0].fault, Fault::kClaim);
+  EXPECT_NE(report.findings[0].text.find("(x0 + x1) + (x2 + x3), but is x3 + (x2 + (x0 + x1))"),
+            std::string::npos)
+      << to_text(report);
+  EXPECT_FALSE(verify(plan_of(kAllreduce, 3, running_sum(false)), {2}).reproducible);
+  EXPECT_TRUE(verify(plan_of(kAllreduce, 3, running_sum(true)), {2}).reproducible);
+}
+
 TEST(Verify, ExecutesAsManySizesAsAsked) {
   Plan plan = plan_of(kAllreduce, 2, one_shot);
   EXPECT_LT(verify(plan, {0}).scenarios, verify(plan, {1}).scenarios);

@@ -13,11 +13,14 @@
 
 namespace weft::testing {
 
+using Adjust = std::function<void(int rank, CommunicatorOptions&)>;
+
 // Runs `body` once for each of `size` ranks, each with a communicator over a fabric of its
-// own, and waits for all. Returns what each threw (null: nothing).
+// own, and waits for all. Returns what each threw (null: nothing). `adjust` changes a rank's
+// options.
 inline std::vector<std::exception_ptr> try_ranks(
     int size, const std::function<void(Communicator&)>& body,
-    std::chrono::milliseconds timeout = std::chrono::seconds(60)) {
+    std::chrono::milliseconds timeout = std::chrono::seconds(60), const Adjust& adjust = {}) {
   auto store = memory_store();
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
@@ -27,6 +30,7 @@ inline std::vector<std::exception_ptr> try_ranks(
         CommunicatorOptions options;
         options.timeout = timeout;
         options.fabric = make_shm_fabric();
+        if (adjust) adjust(rank, options);
         body(*Communicator::create(store, rank, size, options));
       } catch (...) {
         errors[static_cast<std::size_t>(rank)] = std::current_exception();
@@ -38,8 +42,9 @@ inline std::vector<std::exception_ptr> try_ranks(
 }
 
 // The same; rethrows the first error.
-inline void run_ranks(int size, const std::function<void(Communicator&)>& body) {
-  for (const std::exception_ptr& error : try_ranks(size, body))
+inline void run_ranks(int size, const std::function<void(Communicator&)>& body,
+                      const Adjust& adjust = {}) {
+  for (const std::exception_ptr& error : try_ranks(size, body, std::chrono::seconds(60), adjust))
     if (error) std::rethrow_exception(error);
 }
 

@@ -140,7 +140,8 @@ class Array {
   void convert(const void* from, bool from_wide, void* to, bool to_wide) const {
     kernels::Source source{from, from_wide};
     kernels::Target target{to, to_wide};
-    kernels::find_reduce(dtype_, ReduceOp::kSum)({&source, 1}, {&target, 1}, 1, 1.0);
+    kernels::find_reduce(dtype_, ReduceOp::kSum)({&source, 1}, {&target, 1}, 1, 1.0,
+                                                 kernels::Order::kFromLeft);
   }
 
   DType dtype_;

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "weft/types.h"
 
 namespace weft::reference {
@@ -218,7 +219,8 @@ struct Input {
 
 // The result in the element type, or in the accumulator type if `wide`.
 inline std::vector<std::byte> reduce(DType dtype, ReduceOp op, const std::vector<Input>& inputs,
-                                     std::size_t count, double scale, bool wide) {
+                                     std::size_t count, double scale, bool wide,
+                                     kernels::Order order) {
   const std::size_t narrow_bytes = size_of(dtype);
   const std::size_t wide_bytes = size_of(accumulator_of(dtype));
   std::vector<std::byte> result(count * (wide ? wide_bytes : narrow_bytes));
@@ -228,8 +230,15 @@ inline std::vector<std::byte> reduce(DType dtype, ReduceOp op, const std::vector
       auto element = [&](const Input& input) {
         return C::read(input.data + i * (input.wide ? wide_bytes : narrow_bytes), input.wide);
       };
-      Acc acc = element(inputs[0]);
-      for (std::size_t k = 1; k < inputs.size(); ++k) acc = apply(op, acc, element(inputs[k]));
+      // Of sources [first, first + n): the last one joins the others, or the right part the left.
+      auto sum = [&](auto&& self, std::size_t first, std::size_t n) -> Acc {
+        if (n == 1) return element(inputs[first]);
+        std::size_t left = n - 1;
+        if (order == kernels::Order::kTree)
+          for (left = 1; 2 * left < n;) left *= 2;
+        return apply(op, self(self, first, left), self(self, first + left, n - left));
+      };
+      Acc acc = sum(sum, 0, inputs.size());
       if constexpr (kComplex<Acc>) {
         const auto factor = static_cast<typename Acc::value_type>(scale);
         if (scale != 1.0) acc = {acc.real() * factor, acc.imag() * factor};

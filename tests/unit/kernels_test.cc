@@ -19,7 +19,8 @@ using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kCounts[] = {0, 1, 3, 17, 64, 1000, 4099};
 constexpr std::size_t kMostElements = 4099;
-constexpr std::size_t kSourceCounts[] = {1, 2, 3, 4, 5, 17};
+constexpr std::size_t kSourceCounts[] = {1, 2, 3, 4, 5, 7, 8, 17, 29};
+constexpr Order kOrders[] = {Order::kFromLeft, Order::kTree};
 
 struct Pair {
   DType dtype;
@@ -135,14 +136,15 @@ class Placed {
 // One row of the table: a pair, a number of sources, a mixture of wide operands.
 class Row {
  public:
-  Row(Pair pair, std::size_t sources, Mix mix) : pair_(pair), mix_(mix) {
+  Row(Pair pair, std::size_t sources, Mix mix, Order order = Order::kFromLeft)
+      : pair_(pair), mix_(mix), order_(order) {
     for (std::size_t k = 0; k < sources; ++k) {
       const bool wide = source_wide(mix, k, sources);
       inputs_.push_back({row_elements(pair.dtype, wide, k).data(), wide});
     }
     for (bool wide : {false, true}) {
-      expected_[wide] =
-          reference::reduce(pair.dtype, pair.op, inputs_, kMostElements, scale_of(pair.op), wide);
+      expected_[wide] = reference::reduce(pair.dtype, pair.op, inputs_, kMostElements,
+                                          scale_of(pair.op), wide, order);
     }
   }
 
@@ -161,7 +163,7 @@ class Row {
       results.emplace_back(count * element_bytes(wide), offset * (t + 3) % 64);
       dst.push_back({results.back().data(), wide});
     }
-    isa.table->at(pair_.dtype, pair_.op)(src, dst, count, scale_of(pair_.op));
+    isa.table->at(pair_.dtype, pair_.op)(src, dst, count, scale_of(pair_.op), order_);
     for (std::size_t t = 0; t < targets; ++t) {
       if (!results[t].holds(expected_[target_wide(mix_, t)].data())) return "wrong bits";
       if (!results[t].fence_stands()) return "wrote outside of the target";
@@ -176,6 +178,7 @@ class Row {
 
   Pair pair_;
   Mix mix_;
+  Order order_;
   std::vector<reference::Input> inputs_;
   Bytes expected_[2];  // narrow, wide
 };
@@ -189,15 +192,18 @@ TEST(Kernels, EveryPairMatchesTheReference) {
   for (Pair pair : reducible_pairs()) {
     for (std::size_t sources : kSourceCounts) {
       for (Mix mix : mixes_of(pair.dtype)) {
-        Row row(pair, sources, mix);
-        for (const Isa& isa : available_isas()) {
-          for (std::size_t count : kCounts) {
-            const std::size_t targets = 1 + (count + sources) % 2;
-            EXPECT_EQ(row.run(isa, count, targets, 0), "")
-                << describe(isa, pair) << ", " << sources << " sources, " << count << " elements";
-            EXPECT_EQ(row.run(isa, count, 3 - targets, 5), "")
-                << describe(isa, pair) << ", " << sources << " sources, " << count
-                << " elements, unaligned";
+        for (Order order : kOrders) {
+          Row row(pair, sources, mix, order);
+          SCOPED_TRACE(order == Order::kTree ? "as a tree" : "from the left");
+          for (const Isa& isa : available_isas()) {
+            for (std::size_t count : kCounts) {
+              const std::size_t targets = 1 + (count + sources) % 2;
+              EXPECT_EQ(row.run(isa, count, targets, 0), "")
+                  << describe(isa, pair) << ", " << sources << " sources, " << count << " elements";
+              EXPECT_EQ(row.run(isa, count, 3 - targets, 5), "")
+                  << describe(isa, pair) << ", " << sources << " sources, " << count
+                  << " elements, unaligned";
+            }
           }
         }
       }
@@ -232,10 +238,11 @@ TEST(Kernels, ATargetMayBeASource) {
           inputs.push_back({bytes.data(), false});
           src.push_back({bytes.data()});
         }
-        const Bytes expected = reference::reduce(pair.dtype, pair.op, inputs, kCount, 1.0, false);
+        const Bytes expected =
+            reference::reduce(pair.dtype, pair.op, inputs, kCount, 1.0, false, Order::kFromLeft);
         Bytes other(expected.size());
         const std::vector<Target> dst = {{elements[aliased].data()}, {other.data()}};
-        isa.table->at(pair.dtype, pair.op)(src, dst, kCount, 1.0);
+        isa.table->at(pair.dtype, pair.op)(src, dst, kCount, 1.0, Order::kFromLeft);
         EXPECT_EQ(elements[aliased], expected) << describe(isa, pair) << " over " << aliased;
         EXPECT_EQ(other, expected) << describe(isa, pair);
       }
@@ -256,8 +263,8 @@ TEST(Kernels, SwappedSourcesGiveTheSameBits) {
         const std::vector<Source> forth = {{a.data()}, {b.data()}}, back = {{b.data()}, {a.data()}};
         const std::vector<Target> to_one = {{one.data()}}, to_two = {{two.data()}};
         const double scale = scale_of(pair.op);
-        isa.table->at(pair.dtype, pair.op)(forth, to_one, count, scale);
-        isa.table->at(pair.dtype, pair.op)(back, to_two, count, scale);
+        isa.table->at(pair.dtype, pair.op)(forth, to_one, count, scale, Order::kFromLeft);
+        isa.table->at(pair.dtype, pair.op)(back, to_two, count, scale, Order::kFromLeft);
         EXPECT_EQ(one, two) << describe(isa, pair);
       }
     }
@@ -291,8 +298,10 @@ TEST(Kernels, CommuteOnEachPairOfSpecials) {
           Bytes forth(a.size()), back(a.size());
           const std::vector<Source> ab = {{a.data()}, {b.data()}}, ba = {{b.data()}, {a.data()}};
           const std::vector<Target> to_forth = {{forth.data()}}, to_back = {{back.data()}};
-          isa.table->at(pair.dtype, pair.op)(ab, to_forth, count, scale_of(pair.op));
-          isa.table->at(pair.dtype, pair.op)(ba, to_back, count, scale_of(pair.op));
+          isa.table->at(pair.dtype, pair.op)(ab, to_forth, count, scale_of(pair.op),
+                                             Order::kFromLeft);
+          isa.table->at(pair.dtype, pair.op)(ba, to_back, count, scale_of(pair.op),
+                                             Order::kFromLeft);
           EXPECT_EQ(forth, back) << describe(isa, pair);
         }
       }
@@ -323,10 +332,10 @@ TEST(Kernels, HalvesConvertExactlyAndRoundToNearestEven) {
       const std::vector<Source> half_source = {{halves.data()}};
       const std::vector<Source> float_source = {{floats.data(), true}};
       const std::vector<Target> float_target = {{widened.data(), true}};
-      sum(half_source, float_target, halves.size(), 1.0);
+      sum(half_source, float_target, halves.size(), 1.0, Order::kFromLeft);
       std::vector<std::uint16_t> narrowed(floats.size());
       const std::vector<Target> half_target = {{narrowed.data()}};
-      sum(float_source, half_target, floats.size(), 1.0);
+      sum(float_source, half_target, floats.size(), 1.0, Order::kFromLeft);
       for (std::size_t i = 0; i < halves.size(); ++i) {
         const float expected = reference::canonical(format.decode(halves[i]));
         ASSERT_EQ(std::bit_cast<std::uint32_t>(widened[i]), std::bit_cast<std::uint32_t>(expected))
@@ -349,8 +358,23 @@ TEST(Kernels, HalvesRoundOnce) {
     std::uint16_t sum = 0;
     const std::vector<Source> src = {{&big}, {&one}, {&one}};
     const std::vector<Target> dst = {{&sum}};
-    find_reduce(dtype, ReduceOp::kSum)(src, dst, 1, 1.0);
+    find_reduce(dtype, ReduceOp::kSum)(src, dst, 1, 1.0, Order::kFromLeft);
     EXPECT_EQ(format.decode(sum), f16 ? 2050.0f : 258.0f);
+  }
+}
+
+// 2^24 swallows a 1 that is added to it alone, not the 2 that a tree adds up first.
+TEST(Kernels, TheOrderIsTheOneAskedFor) {
+  const float big = 0x1p24f, one = 1.0f;
+  for (const Isa& isa : available_isas()) {
+    const ReduceFn sum = isa.table->at(DType::kF32, ReduceOp::kSum);
+    float left = 0, tree = 0;
+    const std::vector<Source> src = {{&big}, {&one}, {&one}, {&one}};
+    const std::vector<Target> to_left = {{&left}}, to_tree = {{&tree}};
+    sum(src, to_left, 1, 1.0, Order::kFromLeft);
+    sum(src, to_tree, 1, 1.0, Order::kTree);
+    EXPECT_EQ(left, 0x1p24f) << isa.name;
+    EXPECT_EQ(tree, 0x1p24f + 2) << isa.name;
   }
 }
 

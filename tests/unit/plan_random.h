@@ -41,7 +41,7 @@ class RandomPlans {
     step.extent = any(0, 2) == 0 ? Range{Buffer::kInput, 0, 0} : range();
     if (step.verb == Verb::kFlush) return step;
     bool moves = step.verb == Verb::kCopy || step.verb == Verb::kReduce;
-    if (step.verb == Verb::kReduce) step.last = any(0, 1) == 0;
+    if (step.verb == Verb::kReduce) step.last = any(0, 1) == 0, step.tree = any(0, 1) == 0;
     int dst = moves ? any(1, 2) : step.verb == Verb::kPut ? any(0, 1) : 0;
     int src = step.verb == Verb::kReduce ? any(1, 4) : moves || step.verb == Verb::kPut ? 1 : 0;
     for (int i = 0; i < dst; ++i) step.dst.push_back(operand());

@@ -29,7 +29,8 @@ _MEANING = (
     "Proved of each: every output holds exactly what its collective defines; no read or write "
     "races with another; no slot and no put's source is overwritten while it may be read; nothing "
     "waits forever; the lane is left as it was found. For every number of chunks, odd tails, "
-    "in place and not. Bits: whether all ranks get the same. Sums: partial ones of f16 and bf16."
+    "in place and not. Bits: whether all ranks get the same; one tree: and reproducibly. "
+    "Sums: partial ones of f16 and bf16."
 )
 
 
@@ -42,9 +43,11 @@ class Case:
     ranks: int
     params: dict[str, int | str | list[int]]
     claims_consistent: bool
+    claims_reproducible: bool
     refused: str = ""  # why the algorithm does not serve this; nothing else is filled in then
     proved: bool = False
     consistent: bool = False  # all ranks get identical bits
+    reproducible: bool = False  # and those of every other reproducible plan for so many ranks
     rounds_partials: bool = False
     scenarios: int = 0
     seconds: float = 0.0
@@ -122,6 +125,7 @@ def _cases(
         for given in [params | {"root": root} for root in roots] if rooted else [params]:
             yield Case(
                 algorithm.name, algorithm.collective, count, given, algorithm.consistent,
+                algorithm.reproducible,
                 refused=algorithm.refuses(count, given),
             )  # fmt: skip
 
@@ -141,11 +145,12 @@ def _prove_all(cases: list[Case]) -> None:
 def _prove(case: Case) -> None:
     started = time.monotonic()
     plan = make_plan(case.algorithm, case.ranks, case.params)
-    report = verify(plan, consistent=case.claims_consistent)
+    report = verify(plan, consistent=case.claims_consistent, reproducible=case.claims_reproducible)
     case.seconds = round(time.monotonic() - started, 6)
     case.params = plan.shape.params
     case.proved = report.ok
     case.consistent = report.consistent
+    case.reproducible = report.reproducible
     case.rounds_partials = report.rounds_partials
     case.scenarios = report.scenarios
     case.findings = [
@@ -174,6 +179,8 @@ def _outcome(case: Case) -> tuple[str, str, str, str]:
         bits = "same" if case.consistent else "may differ"
     if case.collective in ("allreduce", "reduce", "reduce_scatter"):
         partials = "rounded" if case.rounds_partials else "float32"
+        if case.claims_reproducible:  # with few ranks others happen to be
+            bits = "one tree"
     return case.algorithm, "[green]proved[/]", bits, partials
 
 

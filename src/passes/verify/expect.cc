@@ -90,13 +90,13 @@ Place Results::written_at(int rank, const Cell& cell) const {
   return {rank, static_cast<int>(run_), 0, 0, 0, Place::kEnd};
 }
 
-std::optional<Results::Difference> Results::inconsistent() const {
+std::optional<Results::Element> Results::inconsistent() const {
   // Elsewhere one rank alone has an element, or it is a copy.
   if (plan_.shape.collective != Collective::kAllreduce) return {};
   std::size_t total = call_.part(0, Buffer::kOutput).total();
   for (int rank = 1; rank < plan_.shape.ranks; ++rank)
     for (std::size_t i = 0; i < total; ++i)
-      if (output(rank, i).value != output(0, i).value) return Difference{rank, i};
+      if (output(rank, i).value != output(0, i).value) return Element{rank, i};
   return {};
 }
 
@@ -109,6 +109,27 @@ void Results::check_consistent(const Trees& trees, Findings& findings) const {
                    " is claimed to have the same bits on all ranks, but is " +
                    trees.order(cell.value.tree) + " here and " +
                    trees.order(output(0, found->element).value.tree) + " on rank 0");
+}
+
+std::optional<Results::Element> Results::other_than(Tree tree) const {
+  if (!reduces(plan_.shape.collective)) return {};
+  for (int rank = 0; rank < plan_.shape.ranks; ++rank) {
+    if (!has_output(plan_.shape, rank)) continue;
+    std::size_t total = call_.part(rank, Buffer::kOutput).total();
+    for (std::size_t i = 0; i < total; ++i)
+      if (output(rank, i).value.tree != tree) return Element{rank, i};
+  }
+  return {};
+}
+
+void Results::check_reproducible(Tree tree, const Trees& trees, Findings& findings) const {
+  auto found = other_than(tree);
+  if (!found) return;
+  const Cell& cell = output(found->rank, found->element);
+  findings.add(Fault::kClaim, plan_, written_at(found->rank, cell),
+               "output element " + std::to_string(found->element) +
+                   " is claimed to be reproducible, " + trees.order(tree) + ", but is " +
+                   trees.order(cell.value.tree));
 }
 
 }  // namespace weft::verifier

@@ -17,18 +17,24 @@ class Results {
   void check(const Trees& trees, Findings& findings) const;
   // Whether an element that several ranks reduce has the same tree on all of them.
   bool consistent() const { return !inconsistent(); }
+  // Whether every reduced element has `tree`.
+  bool reproducible(Tree tree) const { return !other_than(tree); }
   // Adds a finding for a rank of which that does not hold.
   void check_consistent(const Trees& trees, Findings& findings) const;
+  void check_reproducible(Tree tree, const Trees& trees, Findings& findings) const;
 
  private:
   void check(int rank, const Trees& trees, Findings& findings) const;
   const Cell& output(int rank, std::size_t element) const;
-  // The first element that differs from rank 0's, and on which rank.
-  struct Difference {
+  // An element of a rank's output.
+  struct Element {
     int rank;
     std::size_t element;
   };
-  std::optional<Difference> inconsistent() const;
+  // The first that differs from rank 0's.
+  std::optional<Element> inconsistent() const;
+  // The first that is reduced as another tree.
+  std::optional<Element> other_than(Tree tree) const;
   Place written_at(int rank, const Cell& cell) const;
 
   const Plan& plan_;

@@ -27,6 +27,7 @@ std::string to_text(const VerifyReport& report) {
   if (!report.ok()) return text;
   return "proved in " + std::to_string(report.scenarios) + " scenarios: " +
          (report.consistent ? "identical bits on all ranks" : "bits may differ between ranks") +
+         (report.reproducible ? ", reproducible" : "") +
          (report.rounds_partials ? ", partial sums of narrow types are rounded" : "") + "\n";
 }
 

@@ -1,4 +1,5 @@
 // The step table: what each verb does to messages, slots and memory.
+#include <span>
 #include <utility>
 
 #include "passes/verify/machine.h"
@@ -15,16 +16,20 @@ void Machine::copy(int rank) {
 
 void Machine::reduce(int rank) {
   const Step& step = *state(rank).cursor.step();
-  for (std::size_t i = 0; i < step.src.size(); ++i) {
-    if (!load(rank, step.src[i], i == 0 ? values_ : terms_)) return;
-    for (const Value& value : i == 0 ? values_ : terms_)
-      rounds_partials_ = rounds_partials_ || trees_.is_rounded(value.tree);
-    if (i > 0)
-      for (std::size_t k = 0; k < values_.size(); ++k)
-        values_[k] = trees_.sum(values_[k], terms_[k]);
+  const std::size_t sources = step.src.size(), width = state(rank).cursor.span().count;
+  terms_.resize(sources * width);  // by element, then by source
+  for (std::size_t i = 0; i < sources; ++i) {
+    if (!load(rank, step.src[i], values_)) return;
+    for (std::size_t k = 0; k < width; ++k) {
+      rounds_partials_ = rounds_partials_ || trees_.is_rounded(values_[k].tree);
+      terms_[k * sources + i] = values_[k];
+    }
   }
-  if (step.last)
-    for (Value& value : values_) value = trees_.scaled(value);
+  for (std::size_t k = 0; k < width; ++k) {
+    std::span<const Value> terms(terms_.data() + k * sources, sources);
+    values_[k] = step.tree ? trees_.balanced(terms) : trees_.from_left(terms);
+    if (step.last) values_[k] = trees_.scaled(values_[k]);
+  }
   for (const Operand& operand : step.dst) store(rank, operand, values_);
 }
 

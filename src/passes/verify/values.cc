@@ -22,6 +22,25 @@ Value Trees::sum(Value a, Value b) {
   return {intern(Kind::kSum, a.tree, b.tree), a.element};
 }
 
+Value Trees::from_left(std::span<const Value> terms) {
+  Value total = terms[0];
+  for (const Value& term : terms.subspan(1)) total = sum(total, term);
+  return total;
+}
+
+Value Trees::balanced(std::span<const Value> terms) {
+  if (terms.size() == 1) return terms[0];
+  const std::size_t half = std::bit_ceil(terms.size()) / 2;
+  const Value left = balanced(terms.first(half));
+  return sum(left, balanced(terms.subspan(half)));
+}
+
+Tree Trees::reproducible() {
+  std::vector<Value> leaves;
+  for (int rank = 0; rank < ranks_; ++rank) leaves.push_back({leaf(rank), 0});
+  return rounded(scaled(balanced(leaves))).tree;
+}
+
 Value Trees::scaled(Value value) { return {intern(Kind::kScale, value.tree, 0), value.element}; }
 
 Value Trees::rounded(Value value) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Value {
 
 // All trees of one plan, hash-consed. A sum's two children are kept in canonical order,
 // since every reduction commutes to the bit: ranks whose trees have equal numbers have
-// identical bits. Reducing more than two is the left fold of sums. Not thread safe.
+// identical bits. Not thread safe.
 class Trees {
  public:
   explicit Trees(int ranks);
@@ -31,6 +32,11 @@ class Trees {
   static Tree leaf(int rank) { return static_cast<Tree>(rank) + 2; }
 
   Value sum(Value a, Value b);
+  // As the two orders of `reduce` add up. At least one term.
+  Value from_left(std::span<const Value> terms);
+  Value balanced(std::span<const Value> terms);
+  // The one tree of all reproducible results: that of the ranks in order, scaled, rounded once.
+  Tree reproducible();
   Value scaled(Value value);
   // As stored in the element type: a partial sum of f16 or bf16 is rounded, once.
   Value rounded(Value value);

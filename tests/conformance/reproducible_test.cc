@@ -1,0 +1,205 @@
+// Reproducible communicators: the bits are those of one tree over the ranks, whatever runs.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "support/ranks.h"
+#include "unit/kernels_reference.h"
+#include "weft/error.h"
+
+namespace weft::testing {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// A count that leaves blocks and chunks of unequal sizes, and some of one element.
+constexpr std::size_t kCount = 5003;
+
+// Sums of these depend on the order: sizes from denormal to 2^20, of both signs.
+Bytes elements(DType dtype, int rank, std::size_t count) {
+  std::mt19937 random(static_cast<unsigned>(rank) + 17);
+  Bytes bytes(count * size_of(dtype));
+  reference::with_codec(dtype, [&]<class C>(C) {
+    auto value = [&] {
+      const int exponent = static_cast<int>(random() % 40) - 20;
+      const float fraction = static_cast<float>(random() % 4096) / 2048 - 1;
+      return std::ldexp(fraction, random() % 16 == 0 ? -133 : exponent);
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+      std::byte* at = bytes.data() + i * size_of(dtype);
+      if constexpr (reference::kComplex<typename C::Acc>) {
+        using Part = typename C::Acc::value_type;
+        C::write(at, false, {Part(value()), Part(value())});
+      } else {
+        C::write(at, false, static_cast<typename C::Acc>(value()));
+      }
+    }
+  });
+  return bytes;
+}
+
+double scale_of(ReduceOp op, int ranks) { return op == ReduceOp::kAvg ? 1.0 / ranks : 1.0; }
+
+// What every rank's input adds up to, by the definition.
+Bytes expected(DType dtype, ReduceOp op, int ranks, std::size_t count) {
+  std::vector<Bytes> inputs;
+  for (int rank = 0; rank < ranks; ++rank) inputs.push_back(elements(dtype, rank, count));
+  std::vector<reference::Input> all;
+  for (const Bytes& input : inputs) all.push_back({input.data(), false});
+  return reference::reduce(dtype, op, all, count, scale_of(op, ranks), false,
+                           kernels::Order::kTree);
+}
+
+struct Case {
+  DType dtype;
+  ReduceOp op;
+};
+constexpr Case kCases[] = {{DType::kF32, ReduceOp::kSum},  {DType::kBF16, ReduceOp::kSum},
+                           {DType::kBF16, ReduceOp::kAvg}, {DType::kF16, ReduceOp::kAvg},
+                           {DType::kF64, ReduceOp::kProd}, {DType::kC64, ReduceOp::kSum}};
+
+// Sets a variable of the environment for as long as it lives.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+void expect_allreduce(Communicator& comm, Case c, const char* algorithm, const Bytes& wanted) {
+  const std::size_t bytes = kCount * size_of(c.dtype);
+  const Bytes mine = elements(c.dtype, comm.rank(), kCount);
+  auto memory = symmetric_alloc(*comm.fabric(), bytes);
+  std::memcpy(memory.get(), mine.data(), bytes);
+  Call call{Collective::kAllreduce, memory.get(), memory.get(), kCount, c.dtype, c.op};
+  call.algorithm = algorithm;
+  comm.run(call);
+  EXPECT_EQ(std::memcmp(memory.get(), wanted.data(), bytes), 0)
+      << comm.algorithm_for(call) << ", " << comm.size() << " ranks, " << name_of(c.dtype) << " "
+      << name_of(c.op);
+}
+
+void expect_reduce(Communicator& comm, Case c, int root, const Bytes& wanted) {
+  const Bytes mine = elements(c.dtype, comm.rank(), kCount);
+  Bytes out(mine.size());
+  comm.run({Collective::kReduce, mine.data(), out.data(), kCount, c.dtype, c.op, root});
+  EXPECT_TRUE(comm.rank() != root || out == wanted) << "reduce to " << root;
+}
+
+void expect_reduce_scatter(Communicator& comm, Case c) {
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const Bytes mine = elements(c.dtype, comm.rank(), 701 * ranks);
+  const Bytes wanted = expected(c.dtype, c.op, comm.size(), 701 * ranks);
+  Bytes out(701 * size_of(c.dtype));
+  comm.run({Collective::kReduceScatter, mine.data(), out.data(), 701, c.dtype, c.op});
+  EXPECT_EQ(
+      std::memcmp(out.data(), wanted.data() + out.size() * static_cast<std::size_t>(comm.rank()),
+                  out.size()),
+      0)
+      << "reduce_scatter, " << ranks << " ranks, " << name_of(c.dtype);
+}
+
+class Reproducible : public ::testing::TestWithParam<int> {};
+
+TEST_P(Reproducible, BitsAreThoseOfTheTree) {
+  const int ranks = GetParam();
+  std::vector<Bytes> wanted;
+  for (const Case& c : kCases) wanted.push_back(expected(c.dtype, c.op, ranks, kCount));
+  Variable reproducible("WEFT_REPRODUCIBLE", "1");
+  for (const char* chunk : {"64", "1024", "131072"}) {
+    Variable chunks("WEFT_CHUNK", chunk);
+    run_ranks(ranks, [&](Communicator& comm) {
+      for (std::size_t i = 0; i < std::size(kCases); ++i) {
+        for (const char* algorithm : {"", "one_shot", "two_shot", "direct"})
+          expect_allreduce(comm, kCases[i], algorithm, wanted[i]);
+        expect_reduce(comm, kCases[i], comm.size() - 1, wanted[i]);
+        expect_reduce_scatter(comm, kCases[i]);
+      }
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Reproducible, ::testing::Values(1, 2, 3, 4, 5, 8),
+                         [](const auto& info) { return std::to_string(info.param); });
+
+// The inputs above would show it.
+TEST(Reproducibility, OtherOrdersHaveOtherBits) {
+  const Bytes wanted = expected(DType::kF32, ReduceOp::kSum, 5, kCount);
+  run_ranks(5, [&](Communicator& comm) {
+    const Bytes mine = elements(DType::kF32, comm.rank(), kCount);
+    Bytes out(mine.size());
+    Call call{Collective::kAllreduce, mine.data(), out.data(), kCount, DType::kF32};
+    call.algorithm = "ring";
+    comm.run(call);
+    EXPECT_NE(out, wanted);
+  });
+}
+
+TEST(Reproducibility, OneRankThatAsksIsEnough) {
+  run_ranks(
+      17,
+      [](Communicator& comm) {
+        float x = 1;
+        std::int32_t i = 1;
+        auto one = [](Collective collective) {
+          return [collective](auto& x, DType dtype, ReduceOp op) {
+            return Call{collective, &x, &x, 1, dtype, op};
+          };
+        };
+        auto allreduce = one(Collective::kAllreduce);
+        EXPECT_EQ(comm.algorithm_for(allreduce(x, DType::kF32, ReduceOp::kSum)),
+                  "allreduce/two_shot");
+        EXPECT_EQ(comm.algorithm_for(one(Collective::kReduce)(x, DType::kF32, ReduceOp::kAvg)),
+                  "reduce/direct");
+        // The order shows in no bit of these.
+        EXPECT_EQ(comm.algorithm_for(allreduce(x, DType::kF32, ReduceOp::kMax)), "allreduce/ring");
+        EXPECT_EQ(comm.algorithm_for(allreduce(i, DType::kI32, ReduceOp::kSum)), "allreduce/ring");
+      },
+      [](int rank, CommunicatorOptions& options) { options.reproducible = rank == 3; });
+}
+
+TEST(Reproducibility, AnAlgorithmThatIsNotIsRefused) {
+  auto ring = [](Communicator& comm, DType dtype) {
+    std::int32_t x = 0;
+    Call call{Collective::kAllreduce, &x, &x, 1, dtype};
+    call.algorithm = "lr";
+    comm.run(call);
+  };
+  auto ask = [](int, CommunicatorOptions& options) { options.reproducible = true; };
+  run_ranks(
+      2,
+      [&](Communicator& comm) {
+        try {
+          ring(comm, DType::kF32);
+          ADD_FAILURE() << "accepted";
+        } catch (const Unsupported& error) {
+          const std::string text = error.what();
+          for (const char* word : {"allreduce/ring", "allreduce/one_shot", "reproducible"})
+            EXPECT_NE(text.find(word), std::string::npos) << text;
+        }
+        ring(comm, DType::kI32);  // and nothing is harmed
+      },
+      ask);
+  Variable variable("WEFT_ALGORITHM", "allreduce=ring");
+  run_ranks(
+      2,
+      [&](Communicator& comm) {
+        EXPECT_THROW(expect_allreduce(comm, kCases[0], "", {}), Unsupported);
+      },
+      ask);
+}
+
+TEST(Reproducibility, TheVariableIsZeroOrOne) {
+  Variable variable("WEFT_REPRODUCIBLE", "yes");
+  EXPECT_THROW(run_ranks(1, [](Communicator&) {}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace weft::testing
