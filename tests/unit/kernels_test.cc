@@ -19,8 +19,8 @@ using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kCounts[] = {0, 1, 3, 17, 64, 1000, 4099};
 constexpr std::size_t kMostElements = 4099;
-constexpr std::size_t kSourceCounts[] = {1, 2, 3, 4, 5, 7, 8, 17, 29};
-constexpr Order kOrders[] = {Order::kFromLeft, Order::kTree};
+constexpr std::size_t kFromLeft[] = {1, 2, 3, 4, 5, 17};
+constexpr std::size_t kAsATree[] = {3, 4, 5, 7, 8, 17, 29};
 
 struct Pair {
   DType dtype;
@@ -188,27 +188,33 @@ std::string describe(const Isa& isa, Pair pair) {
          std::string(name_of(pair.op));
 }
 
-TEST(Kernels, EveryPairMatchesTheReference) {
-  for (Pair pair : reducible_pairs()) {
-    for (std::size_t sources : kSourceCounts) {
-      for (Mix mix : mixes_of(pair.dtype)) {
-        for (Order order : kOrders) {
-          Row row(pair, sources, mix, order);
-          SCOPED_TRACE(order == Order::kTree ? "as a tree" : "from the left");
-          for (const Isa& isa : available_isas()) {
-            for (std::size_t count : kCounts) {
-              const std::size_t targets = 1 + (count + sources) % 2;
-              EXPECT_EQ(row.run(isa, count, targets, 0), "")
-                  << describe(isa, pair) << ", " << sources << " sources, " << count << " elements";
-              EXPECT_EQ(row.run(isa, count, 3 - targets, 5), "")
-                  << describe(isa, pair) << ", " << sources << " sources, " << count
-                  << " elements, unaligned";
-            }
-          }
-        }
-      }
+void expect_the_reference(Pair pair, std::size_t sources, Mix mix, Order order) {
+  Row row(pair, sources, mix, order);
+  for (const Isa& isa : available_isas()) {
+    for (std::size_t count : kCounts) {
+      const std::size_t targets = 1 + (count + sources) % 2;
+      EXPECT_EQ(row.run(isa, count, targets, 0), "")
+          << describe(isa, pair) << ", " << sources << " sources, " << count << " elements";
+      EXPECT_EQ(row.run(isa, count, 3 - targets, 5), "")
+          << describe(isa, pair) << ", " << sources << " sources, " << count
+          << " elements, unaligned";
     }
   }
+}
+
+TEST(Kernels, EveryPairMatchesTheReference) {
+  for (Pair pair : reducible_pairs())
+    for (std::size_t sources : kFromLeft)
+      for (Mix mix : mixes_of(pair.dtype))
+        expect_the_reference(pair, sources, mix, Order::kFromLeft);
+}
+
+// Of the other pairs the order shows in no bit: they are added up by the loops above.
+TEST(Kernels, EveryPairOfFloatsMatchesTheReferenceAsATree) {
+  for (Pair pair : reducible_pairs())
+    if (reducible(pair.dtype, ReduceOp::kAvg) && pair.op != ReduceOp::kPremulSum)
+      for (std::size_t sources : kAsATree)
+        for (Mix mix : mixes_of(pair.dtype)) expect_the_reference(pair, sources, mix, Order::kTree);
 }
 
 TEST(Kernels, EveryShortCountMatchesTheReference) {

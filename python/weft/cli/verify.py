@@ -189,7 +189,7 @@ def _table(cases: list[Case]) -> Table:
     table.add_column("algorithm", no_wrap=True)
     for title in ("ranks", "plans", "bits", "sums"):
         table.add_column(title, no_wrap=True)
-    for title in ("scenarios", "seconds"):
+    for title in ("calls", "seconds"):
         table.add_column(title, justify="right", no_wrap=True)
     # What came out alike for neighbouring rank counts is one row.
     for (name, verdict, bits, partials), alike in groupby(cases, _outcome):
