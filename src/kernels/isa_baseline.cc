@@ -17,6 +17,8 @@ namespace {
 
 #include "kernels/pack.h"
 
+#include "kernels/exact.h"
+
 #include "kernels/half.h"
 
 #include "kernels/formats.h"

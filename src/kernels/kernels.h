@@ -37,7 +37,8 @@ enum class Order : bool { kFromLeft, kTree };
 //
 // Commutative to the bit: min and max order -0 before +0 and a NaN operand gives the
 // canonical quiet NaN; a sum or product that is NaN is the canonical quiet NaN too.
-// f16 and bf16 round to nearest even, denormals included.
+// f16 and bf16 round to nearest even, denormals included. So it does on a thread that flushes
+// denormals or rounds otherwise: its mode is put aside meanwhile.
 //
 // Integers wrap. On bool, where any byte but zero is true, sum and max are or, prod and min
 // are and. Complex products are the textbook's, without C Annex G's second look at infinities.

@@ -234,6 +234,7 @@ WEFT_INLINE void reduce(const Operands& all, typename Format::Acc scale) {
 template <class Format, class Op, int Per = 1>
 void reduce_plain(std::span<const Source> src, std::span<const Target> dst, std::size_t count,
                   double /*scale*/, Order order) {
+  const Exact exact;
   reduce<Format, Op, false>({src.data(), src.size(), dst.data(), dst.size(), count * Per, order},
                             {});
 }
@@ -242,6 +243,7 @@ template <class Format, int Per = 1>
 void reduce_sum(std::span<const Source> src, std::span<const Target> dst, std::size_t count,
                 double scale, Order order) {
   using T = typename Format::Acc;
+  const Exact exact;
   const Operands all = {src.data(), src.size(), dst.data(), dst.size(), count * Per, order};
   if (scale == 1.0) {
     reduce<Format, Sum, false>(all, T{1});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cfenv>
 #include <map>
 #include <random>
 #include <string>
@@ -381,6 +382,32 @@ TEST(Kernels, TheOrderIsTheOneAskedFor) {
     sum(src, to_tree, 1, 1.0, Order::kTree);
     EXPECT_EQ(left, 0x1p24f) << isa.name;
     EXPECT_EQ(tree, 0x1p24f + 2) << isa.name;
+  }
+}
+
+// What a thread has asked of its processor: for as long as this lives.
+class OtherArithmetic {
+ public:
+  OtherArithmetic() {
+    std::fesetround(FE_UPWARD);
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);  // denormals are zero, both ways
+#endif
+  }
+  ~OtherArithmetic() { std::fesetenv(FE_DFL_ENV); }
+};
+
+TEST(Kernels, ThreadsModesShowInNoBitAndAreKept) {
+  for (DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kC64}) {
+    for (Order order : {Order::kFromLeft, Order::kTree}) {
+      Row row({dtype, ReduceOp::kAvg}, 5, Mix::kNone, order);
+      for (const Isa& isa : available_isas()) {
+        OtherArithmetic other;
+        std::string wrong = row.run(isa, 1000, 1, 0);
+        const bool kept = std::fegetround() == FE_UPWARD;
+        EXPECT_TRUE(wrong.empty() && kept) << isa.name << " " << name_of(dtype) << " " << wrong;
+      }
+    }
   }
 }
 
