@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
   bind_info(m);
   bind_plan(m);
   bind_topology(m);
+  bind_price(m);
 }

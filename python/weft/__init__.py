@@ -6,8 +6,8 @@
         total = comm.allreduce(np.ones(4))
 
 `weft.Communicator` documents the calls, `weft.errors` what they raise, `weft.plan` how to write and
-prove an algorithm of one's own. With PyTorch,
-`torch.distributed.init_process_group("weft")` needs no import.
+prove an algorithm of one's own, `weft.topology` clusters, `weft.price` what a plan costs on one.
+With PyTorch, `torch.distributed.init_process_group("weft")` needs no import.
 """
 
 import importlib
@@ -18,6 +18,7 @@ from weft._build_info import VERSION as __version__
 if TYPE_CHECKING:
     from weft.arrays import empty, is_symmetric
     from weft.communicator import ANY_SOURCE, Communicator, init
+    from weft.cost import price
     from weft.errors import (
         Aborted,
         InternalError,
@@ -50,11 +51,13 @@ __all__ = [
     "empty",
     "init",
     "is_symmetric",
+    "price",
 ]
 
 _MODULES = {
     "weft.arrays": ("empty", "is_symmetric"),
     "weft.communicator": ("ANY_SOURCE", "Communicator", "init"),
+    "weft.cost": ("price",),
     "weft.errors": (
         "Aborted",
         "InternalError",

@@ -377,3 +377,40 @@ class Topology:
     ) -> None: ...
     def paths(self, pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, bool]]]: ...
     def latencies(self, source: int) -> list[float]: ...
+
+class Price:
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def chunk(self) -> int: ...
+    @property
+    def messages(self) -> int: ...
+    @property
+    def bytes(self) -> float: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def busiest(self) -> str: ...
+    @property
+    def busy(self) -> float: ...
+
+def price_algorithm(
+    algorithm: str,
+    topology: Topology,
+    ranks: int,
+    nbytes: int,
+    params: Mapping[str, _Param],
+    chunk: int,
+    dtype: str,
+    symmetric: bool,
+    in_place: bool,
+) -> Price: ...
+def price_plan(
+    plan: Plan,
+    topology: Topology,
+    nbytes: int,
+    chunk: int,
+    dtype: str,
+    symmetric: bool,
+    in_place: bool,
+) -> Price: ...

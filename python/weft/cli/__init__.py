@@ -7,6 +7,7 @@ import click
 import weft
 from weft.cli.bench import bench
 from weft.cli.info import info
+from weft.cli.price import price
 from weft.cli.show import show
 from weft.cli.topology import topology
 from weft.cli.verify import verify_command
@@ -21,5 +22,6 @@ def main() -> None:
 main.add_command(bench)
 main.add_command(info)
 main.add_command(show)
+main.add_command(price)
 main.add_command(topology)
 main.add_command(verify_command)

@@ -1,0 +1,56 @@
+// What a plan costs on a topology: the critical path through all ranks' programs.
+//
+// Ranks run their programs step by step. A copy or reduction takes its bytes at the topology's
+// rates, every step its `step`. A message leaves when it is sent, occupies every link of its way
+// for its bytes and the link's overhead, and arrives after the way's latency; its sender goes on
+// meanwhile, as far as its slots allow. Messages of the same depth, which is the longest chain of
+// messages that had to come before, share links, switches and ports evenly while they overlap in
+// time; what deeper ones find still under way they wait for.
+//
+// Where all links are of memory, sending costs the latency only, and the step that uses a payload
+// fetches it at the link's bandwidth.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weft/plan.h"
+#include "weft/topology.h"
+#include "weft/types.h"
+
+namespace weft {
+
+struct PriceOptions {
+  std::size_t chunk = 0;  // bytes; 0: as a communicator would choose
+  DType dtype = DType::kF32;
+  // Outputs lie in symmetric memory, where puts with destinations arrive in place.
+  bool symmetric = false;
+  // Allreduce and broadcast in place: a copy from the input to the output is none.
+  bool in_place = true;
+};
+
+struct Price {
+  double seconds = 0;         // until the last rank is through
+  std::size_t chunk = 0;      // bytes
+  std::int64_t messages = 0;  // one for each destination
+  double bytes = 0;           // of payload, one for each destination
+  int depth = 0;              // messages, one after the other, on the longest chain
+  std::string busiest;        // the part of the topology that was occupied longest: "gpu0 -> plx0"
+  double busy = 0;            // for so many seconds
+};
+
+// `bytes` is the whole message, as nccl-tests count: all blocks of the side that has one for each
+// rank. The first `ranks` ranks of the topology take part. Programs of very many steps are
+// written for some ranks only and carried over to those that are alike but for their number.
+//
+// Throws InvalidArgument for an unknown algorithm, one that refuses `ranks` or `params`, a topology
+// with too few ranks or without a way between two that talk. Thread safe.
+Price price(std::string_view algorithm, int ranks, std::size_t bytes, const Topology& topology,
+            const Params& params = {}, const PriceOptions& options = {});
+// Of a plan at hand. Throws InvalidPlan if it gets stuck.
+Price price(const Plan& plan, std::size_t bytes, const Topology& topology,
+            const PriceOptions& options = {});
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+// weft/price.h.
+#include "weft/price.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings.h"
+#include "param.h"
+
+namespace {
+
+using namespace weft;
+
+PriceOptions options_of(std::size_t chunk, const std::string& dtype, bool symmetric,
+                        bool in_place) {
+  return {chunk, parse_dtype(dtype), symmetric, in_place};
+}
+
+}  // namespace
+
+void bind_price(nb::module_& m) {
+  nb::class_<Price>(m, "Price", "What a plan costs on a topology.")
+      .def_ro("seconds", &Price::seconds)
+      .def_ro("chunk", &Price::chunk)
+      .def_ro("messages", &Price::messages)
+      .def_ro("bytes", &Price::bytes)
+      .def_ro("depth", &Price::depth)
+      .def_ro("busiest", &Price::busiest)
+      .def_ro("busy", &Price::busy)
+      .def("__repr__", [](const Price& self) {
+        return "<Price " + std::to_string(self.seconds * 1e6) + " us, " +
+               std::to_string(self.messages) + " messages>";
+      });
+  m.def(
+      "price_algorithm",
+      [](const std::string& algorithm, const Topology& topology, int ranks, std::size_t nbytes,
+         const Params& params, std::size_t chunk, const std::string& dtype, bool symmetric,
+         bool in_place) {
+        return price(algorithm, ranks, nbytes, topology, params,
+                     options_of(chunk, dtype, symmetric, in_place));
+      },
+      nb::arg("algorithm"), nb::arg("topology"), nb::arg("ranks"), nb::arg("nbytes"),
+      nb::arg("params"), nb::arg("chunk"), nb::arg("dtype"), nb::arg("symmetric"),
+      nb::arg("in_place"), nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "price_plan",
+      [](const Plan& plan, const Topology& topology, std::size_t nbytes, std::size_t chunk,
+         const std::string& dtype, bool symmetric, bool in_place) {
+        return price(plan, nbytes, topology, options_of(chunk, dtype, symmetric, in_place));
+      },
+      nb::arg("plan"), nb::arg("topology"), nb::arg("nbytes"), nb::arg("chunk"), nb::arg("dtype"),
+      nb::arg("symmetric"), nb::arg("in_place"), nb::call_guard<nb::gil_scoped_release>());
+}

@@ -1,0 +1,64 @@
+"""The cost model: what a plan takes on a topology."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from weft import _core
+from weft._core import Plan, Price, Topology
+from weft.errors import InvalidArgument
+
+__all__ = ["Price", "price"]
+
+
+def price(
+    plan: str | Plan,
+    topology: str | Path | Topology,
+    *,
+    nbytes: int,
+    ranks: int | None = None,
+    params: Mapping[str, int | str | Sequence[int]] | None = None,
+    chunk: int = 0,
+    dtype: str = "float32",
+    symmetric: bool = False,
+    in_place: bool = True,
+) -> Price:
+    """What an algorithm, or a plan at hand, costs: its critical path on a topology.
+
+        weft.price("allreduce/ring", "tsubame3", ranks=256, nbytes=32 << 20).seconds
+
+    Args:
+        plan: an algorithm's name, or a plan.
+        topology: a value, a shipped name or a file.
+        nbytes: of the whole message, as nccl-tests count.
+        ranks: the first of the topology's; by default all of them. A plan has its own number.
+        params: of the algorithm.
+        chunk: bytes; 0: as a communicator would choose.
+        dtype: of the elements; it matters where partial sums travel as float32.
+        symmetric: outputs lie in symmetric memory.
+        in_place: of allreduce and broadcast.
+
+    Returns:
+        seconds, until the last rank is through; messages and their bytes, one for each
+        destination; depth, the longest chain of messages; busiest, the part of the topology that
+        was occupied longest, and busy, its seconds; chunk in bytes.
+
+    Raises:
+        InvalidArgument: the algorithm refuses ranks or params, or the topology has too few ranks.
+        InvalidPlan: the plan gets stuck.
+    """
+    if nbytes < 0 or chunk < 0:
+        raise InvalidArgument(f"nbytes {nbytes}, chunk {chunk}: give bytes that are not negative")
+    if not isinstance(topology, Topology):
+        from weft.topology import load
+
+        topology = load(topology)
+    if isinstance(plan, Plan):
+        if ranks not in (None, plan.shape.ranks) or params:
+            raise InvalidArgument("ranks and params are the plan's own: leave them out")
+        return _core.price_plan(plan, topology, nbytes, chunk, dtype, symmetric, in_place)
+    count = len(topology.ranks) if ranks is None else ranks
+    return _core.price_algorithm(
+        plan, topology, count, nbytes, params or {}, chunk, dtype, symmetric, in_place
+    )

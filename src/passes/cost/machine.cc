@@ -1,0 +1,127 @@
+#include "passes/cost/machine.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "weft/error.h"
+
+namespace weft::cost {
+
+Machine::Machine(const Programs& programs, const Call& call, const Topology& topology)
+    : programs_(programs),
+      call_(call),
+      topology_(topology),
+      network_(topology),
+      streams_(programs.shape().ranks,
+               std::max<int>(1, static_cast<int>(programs.shape().channels.size())), network_) {
+  const PlanShape& shape = programs.shape();
+  for (const Topology::Link& link : topology.links) has_memory_ = has_memory_ || link.memory;
+  for (int i = 0; i < programs.count(); ++i) codes_.emplace_back(programs.program(i), call.cut);
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    ranks_.push_back({Cursor(codes_[static_cast<std::size_t>(programs.number(rank))], call.cut)});
+    for (const Channel& channel : shape.channels)
+      ranks_.back().out.emplace_back().slots.resize(static_cast<std::size_t>(channel.slots));
+    ready_.push_back(rank);
+  }
+}
+
+Price Machine::run() {
+  while (true) {
+    while (!ready_.empty()) {
+      const int rank = ready_.back();
+      ready_.pop_back();
+      go(rank);
+    }
+    if (flows_.empty()) break;
+    deliver();
+  }
+  for (const Rank& rank : ranks_) {
+    if (!rank.through) stuck();
+    price_.seconds = std::max(price_.seconds, rank.now);
+  }
+  price_.busiest = network_.busiest(price_.busy);
+  return price_;
+}
+
+void Machine::stuck() const {
+  auto held = std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& r) { return !r.through; });
+  throw InvalidPlan(programs_.shape().algorithm + ": rank " +
+                    std::to_string(held - ranks_.begin()) +
+                    " waits for ever: `weft verify` says for what");
+}
+
+// Until the end of the program, or until a step cannot go.
+void Machine::go(int rank) {
+  Rank& own = state(rank);
+  own.held = Held::kNothing;
+  for (; own.cursor.step(); own.cursor.advance()) {
+    if (!perform(rank)) return;
+    own.now += topology_.step;
+  }
+  own.through = drain(rank);
+}
+
+void Machine::wake(int rank, Held held) {
+  Rank& own = state(rank);
+  if (own.held != held) return;
+  own.held = Held::kNothing;
+  ready_.push_back(rank);
+}
+
+// Sends one chunk, or nothing, to all peers of the step.
+void Machine::send(int rank, double bytes, std::int32_t slot, bool lazy, bool placed) {
+  Rank& own = state(rank);
+  const Step& step = *own.cursor.step();
+  const std::int32_t heard = own.heard;
+  for (const Index& index : step.peers) {
+    const std::int32_t number = streams_.find(rank, peer_of(rank, index), step.channel);
+    Stream& stream = streams_[number];
+    const int to = stream.to;
+    const bool memory = stream.way.memory;
+    Entry entry;
+    entry.depth = 1 + std::max({heard, stream.depth, topology_.one_port ? own.last_sent : 0});
+    entry.bytes = bytes;
+    entry.stream = number;
+    entry.slot = slot;
+    entry.lazy = lazy;
+    entry.placed = placed;
+    entry.here = memory;
+    entry.arrival = own.now + stream.way.latency;
+    own.last_sent = stream.depth = entry.depth;
+    own.puts += lazy;
+    ++price_.messages;
+    price_.bytes += bytes;
+    price_.depth = std::max(price_.depth, entry.depth);
+    const std::int32_t posted = streams_.post(entry);
+    if (!memory)
+      flows_[entry.depth].push_back(
+          {rank, to, own.now, bytes, static_cast<std::uint32_t>(posted), 0, 0});
+    else if (state(to).awaited == number)
+      wake(to, Held::kMessage);
+  }
+}
+
+// The messages of the least depth arrive.
+void Machine::deliver() {
+  auto least = flows_.begin();
+  std::vector<Flow> flows = std::move(least->second);
+  flows_.erase(least);
+  network_.resolve(flows);
+  for (const Flow& flow : flows) {
+    Entry& entry = streams_.entry(static_cast<std::int32_t>(flow.entry));
+    entry.here = true;
+    entry.arrival = flow.arrival;
+    if (entry.lazy) put_is_read(flow.from, flow.left, entry.depth);
+    if (state(flow.to).awaited == entry.stream) wake(flow.to, Held::kMessage);
+  }
+}
+
+void Machine::put_is_read(int rank, double when, std::int32_t depth) {
+  Rank& own = state(rank);
+  own.puts_done = std::max(own.puts_done, when);
+  own.puts_depth = std::max(own.puts_depth, depth);
+  if (--own.puts == 0) wake(rank, Held::kPuts);
+}
+
+}  // namespace weft::cost

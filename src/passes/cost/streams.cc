@@ -1,0 +1,70 @@
+#include "passes/cost/streams.h"
+
+namespace weft::cost {
+
+std::int32_t Streams::find(int from, int to, int channel) {
+  const auto key = (static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(ranks_) +
+                    static_cast<std::uint64_t>(to)) *
+                       static_cast<std::uint64_t>(channels_) +
+                   static_cast<std::uint64_t>(channel);
+  std::size_t place = place_of(key);
+  if (numbers_[place] != kNone) return numbers_[place];
+  if (2 * streams_.size() >= keys_.size()) {
+    grow();
+    place = place_of(key);
+  }
+  keys_[place] = key;
+  numbers_[place] = static_cast<std::int32_t>(streams_.size());
+  Stream& stream = streams_.emplace_back();
+  stream.from = from, stream.to = to, stream.channel = channel;
+  stream.way = network_.way(from, to);
+  return numbers_[place];
+}
+
+std::size_t Streams::place_of(std::uint64_t key) const {
+  const std::size_t mask = keys_.size() - 1;
+  std::size_t place = (key * 0x9E3779B97F4A7C15U >> 20) & mask;
+  while (numbers_[place] != kNone && keys_[place] != key) place = (place + 1) & mask;
+  return place;
+}
+
+void Streams::grow() {
+  std::vector<std::uint64_t> keys(keys_.empty() ? 1024 : 4 * keys_.size());
+  std::vector<std::int32_t> numbers(keys.size(), kNone);
+  keys_.swap(keys);
+  numbers_.swap(numbers);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (numbers[i] == kNone) continue;
+    const std::size_t place = place_of(keys[i]);
+    keys_[place] = keys[i];
+    numbers_[place] = numbers[i];
+  }
+}
+
+std::int32_t Streams::post(const Entry& entry) {
+  std::int32_t number = free_;
+  if (number == kNone) {
+    number = static_cast<std::int32_t>(entries_.size());
+    entries_.emplace_back();
+  } else {
+    free_ = this->entry(number).next;
+  }
+  this->entry(number) = entry;
+  this->entry(number).next = kNone;
+  Stream& stream = (*this)[entry.stream];
+  if (stream.last != kNone) this->entry(stream.last).next = number;
+  stream.last = number;
+  if (stream.first == kNone) stream.first = number;
+  if (stream.waited == kNone) stream.waited = number;
+  return number;
+}
+
+void Streams::pop(Stream& stream) {
+  const std::int32_t number = stream.first;
+  stream.first = entry(number).next;
+  if (stream.last == number) stream.last = kNone;
+  entry(number).next = free_;
+  free_ = number;
+}
+
+}  // namespace weft::cost
