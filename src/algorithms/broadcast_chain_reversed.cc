@@ -13,6 +13,7 @@
 // on TA-PC.
 #include <algorithm>
 
+#include "algorithms/params.h"
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 
@@ -35,11 +36,7 @@ void write(Builder& b) {
   b.chunks([&] { broadcast_down(b, chain_place(ring, root), ch); });
 }
 
-std::string refuses(int, const Params& params) {
-  auto node = params.find("node");
-  if (node == params.end() || node->second.number() >= 1) return {};
-  return "node = " + to_text(node->second) + ": give 1 or more";
-}
+std::string refuses(int, const Params& params) { return refusal_below(params, "node", 1); }
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 // Source: binomial tree: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, on broadcast; k-nomial:
 // Chan, Heimlich, Purkayastha, van de Geijn, "Collective Communication: Theory, Practice, and
 // Experience", Concurrency and Computation 19(13), 2007.
+#include "algorithms/params.h"
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 
@@ -24,11 +25,7 @@ void write(Builder& b) {
   b.chunks([&] { broadcast_down(b, place, ch); });
 }
 
-std::string refuses(int, const Params& params) {
-  auto radix = params.find("radix");
-  if (radix == params.end() || radix->second >= 2) return {};
-  return "radix = " + to_text(radix->second) + ": give 2 or more";
-}
+std::string refuses(int, const Params& params) { return refusal_below(params, "radix", 2); }
 
 }  // namespace
 

@@ -15,6 +15,7 @@
 //
 // Source: Xin, Xie, Li, "Large Message Broadcast Design for Distributed Machine Learning", 2020,
 // on STG-COLL, model (6).
+#include "algorithms/params.h"
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 
@@ -46,11 +47,7 @@ void write(Builder& b) {
   b.chunks([&] { place.parent < 0 ? write_root(b, place, ch) : write_receiver(b, place, ch); });
 }
 
-std::string refuses(int, const Params& params) {
-  auto radix = params.find("radix");
-  if (radix == params.end() || radix->second.number() >= 2) return {};
-  return "radix = " + to_text(radix->second) + ": give 2 or more";
-}
+std::string refuses(int, const Params& params) { return refusal_below(params, "radix", 2); }
 
 }  // namespace
 
