@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import struct
-import subprocess
 import sys
 from pathlib import Path
 
+import program
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
-LENET = Path(__file__).resolve().parents[2] / "examples" / "lenet"
+LENET = program.EXAMPLES / "lenet"
 sys.path.insert(0, str(LENET))
 
 import data  # noqa: E402
@@ -27,17 +26,7 @@ LOSS_OF_GUESSING = 2.30  # ln 10
 def trained(tmp_path: Path, ranks: int, *options: str) -> dict:
     """The result of train.py on so many ranks, one thread each."""
     report = tmp_path / "result.json"
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
-    command = [sys.executable, *(launcher if ranks > 1 else []), str(LENET / "train.py")]
-    done = subprocess.run(
-        [*command, "--json", str(report), *options],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    program.run(LENET / "train.py", "--json", str(report), *options, ranks=ranks)
     return json.loads(report.read_text())
 
 
