@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,8 +59,10 @@ class Builder {
   int rank() const { return rank_; }
   int ranks() const { return shape_.ranks; }
   // A parameter of the plan; `fallback` is recorded when the caller gave none. What is given
-  // must be of its kind: number(), word() or list() of the result.
+  // must be of its kind, else this throws InvalidArgument.
   const Param& param(const std::string& name, const Param& fallback);
+  // Parameters that were given and never asked for: misspelt ones.
+  std::vector<std::string> unasked() const;
 
   // Declares how input and output are cut. Only where the algorithm is free to:
   // allreduce, broadcast, reduce. The collective fixes it elsewhere.
@@ -115,6 +118,7 @@ class Builder {
 
   int rank_;
   PlanShape shape_;
+  std::set<std::string> asked_;
   Program program_;
   bool open_ = false;
   int lag_ = 0;

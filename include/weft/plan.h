@@ -177,6 +177,9 @@ class Param {
 std::string to_text(const Param& param);
 
 using Params = std::map<std::string, Param>;
+// The parameter `name`, or `fallback` if it is not there. Throws InvalidArgument if it is not of
+// the fallback's kind.
+const Param& param_of(const Params& params, const std::string& name, const Param& fallback);
 
 // What all ranks share. Equal on all ranks by construction.
 struct PlanShape {

@@ -178,29 +178,23 @@ void write(Builder& b) {
   write_hops(b, member.spread_in_node(0));
 }
 
-std::string refuses_word(const Params& params, const char* name, bool doubling) {
-  auto found = params.find(name);
-  if (found == params.end()) return {};
-  const std::string& word = found->second.word();
+std::string refuses_word(const std::string& name, const std::string& word, bool doubling) {
   if (word == "ring" || word == "rabenseifner" || word == "direct") return {};
   if (doubling && word == "recursive_doubling") return {};
-  return std::string(name) + " = " + word + ": give ring, rabenseifner, direct" +
+  return name + " = " + word + ": give ring, rabenseifner, direct" +
          (doubling ? ", recursive_doubling" : "");
 }
 
 std::string refuses(int ranks, const Params& params) {
-  auto number = [&](const char* name, int fallback) {
-    auto found = params.find(name);
-    return found == params.end() ? fallback : found->second.number();
-  };
-  const int node = number("node", node_size_for(ranks)), leaders = number("leaders", node);
+  const int node = param_of(params, "node", node_size_for(ranks));
+  const int leaders = param_of(params, "leaders", node), pieces = param_of(params, "pieces", 1);
   if (node < 1) return "node = " + std::to_string(node) + ": give 1 or more";
   if (leaders < 1 || leaders > node)
     return "leaders = " + std::to_string(leaders) + ": give 1 .. " + std::to_string(node);
-  if (int pieces = number("pieces", 1); pieces < 1)
-    return "pieces = " + std::to_string(pieces) + ": give 1 or more";
-  auto why = refuses_word(params, "inner", false);
-  return why.empty() ? refuses_word(params, "outer", true) : why;
+  if (pieces < 1) return "pieces = " + std::to_string(pieces) + ": give 1 or more";
+  const Param ring("ring");
+  auto why = refuses_word("inner", param_of(params, "inner", ring).word(), false);
+  return why.empty() ? refuses_word("outer", param_of(params, "outer", ring).word(), true) : why;
 }
 
 }  // namespace

@@ -62,9 +62,9 @@ void write(Builder& b) {
 }
 
 std::string refuses(int ranks, const Params& params) {
-  auto node = params.find("node");
-  if (node == params.end() || (node->second >= 1 && ranks % node->second == 0)) return {};
-  return "node = " + to_text(node->second) + " does not divide " + std::to_string(ranks) + " ranks";
+  const int node = param_of(params, "node", 1);
+  if (node >= 1 && ranks % node == 0) return {};
+  return "node = " + std::to_string(node) + " does not divide " + std::to_string(ranks) + " ranks";
 }
 
 }  // namespace

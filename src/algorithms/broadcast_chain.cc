@@ -30,14 +30,14 @@ void write(Builder& b) {
 }
 
 std::string refuses(int ranks, const Params& params) {
-  auto order = params.find("order");
-  if (order == params.end() || order->second.list().empty()) return {};
-  std::vector<int> sorted = order->second.list(), all(static_cast<std::size_t>(ranks));
+  const Param natural(std::vector<int>{});
+  const std::vector<int>& order = param_of(params, "order", natural).list();
+  std::vector<int> sorted = order, all(static_cast<std::size_t>(ranks));
   std::sort(sorted.begin(), sorted.end());
   std::iota(all.begin(), all.end(), 0);
-  if (sorted == all) return {};
-  return "order = " + to_text(order->second) + ": name each rank 0 .. " +
-         std::to_string(ranks - 1) + " once";
+  if (order.empty() || sorted == all) return {};
+  return "order = " + to_text(order) + ": name each rank 0 .. " + std::to_string(ranks - 1) +
+         " once";
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ void write(Builder& b) {
 }
 
 std::string refuses(int ranks, const Params& params) {
-  auto tree = params.find("tree");
-  if (tree == params.end() || tree->second.list().empty()) return {};
-  return fault_of_tree(tree->second.list(), ranks);
+  const Param alike(Tree{});
+  const Tree& tree = param_of(params, "tree", alike).list();
+  return tree.empty() ? "" : fault_of_tree(tree, ranks);
 }
 
 }  // namespace

@@ -173,32 +173,20 @@ void check_name(const Algorithm& algorithm) {
   if (!algorithm.write) throw InvalidArgument(algorithm.name + " has no function `write`");
 }
 
-// Words that a user has misspelt would otherwise be kept and change nothing. What an algorithm
-// knows is what it asks for when it is given nothing.
-void check_params(const Algorithm& algorithm, int ranks, Params given) {
-  if (has_root(algorithm.collective)) given.erase("root");
-  if (given.empty() || !refusal(algorithm, ranks, {}).empty()) return;
-  Builder probe(0, {algorithm.name, algorithm.collective, ranks, {}, 1, 1, {}});
-  algorithm.write(probe);
-  Params known = probe.shape().params;
-  if (has_root(algorithm.collective)) known.try_emplace("root", 0);
-  for (const auto& [name, value] : given) {
-    if (auto own = known.find(name); own != known.end()) {
-      if (own->second.value().index() == value.value().index()) continue;
-      throw InvalidArgument(algorithm.name + ": " + name + " = " + to_text(value) +
-                            ": give one like " + to_text(own->second));
-    }
-    std::vector<std::string> names;
-    for (const auto& [word, fallback] : known) names.push_back(word);
-    throw InvalidArgument(algorithm.name + " has no parameter \"" + name +
-                          "\"; it has: " + (names.empty() ? "none" : joined(names)));
-  }
+// Words that a user has misspelt would otherwise be kept and change nothing.
+void check_asked(const Algorithm& algorithm, const Builder& builder) {
+  std::vector<std::string> unasked = builder.unasked(), asked;
+  if (has_root(algorithm.collective)) std::erase(unasked, "root");
+  if (unasked.empty()) return;
+  for (const auto& [name, value] : builder.shape().params)
+    if (std::find(unasked.begin(), unasked.end(), name) == unasked.end()) asked.push_back(name);
+  throw InvalidArgument(algorithm.name + " has no parameter \"" + unasked.front() +
+                        "\"; it has: " + (asked.empty() ? "none" : joined(asked)));
 }
 
 // The parameters that a plan is written with. Throws InvalidArgument if they cannot be served.
 Params checked(const Algorithm& algorithm, int ranks, Params params) {
   params.insert(algorithm.preset.begin(), algorithm.preset.end());
-  check_params(algorithm, ranks, params);
   if (auto why = refusal(algorithm, ranks, params); !why.empty())
     throw InvalidArgument(algorithm.name + " cannot serve this: " + why);
   if (has_root(algorithm.collective)) params.try_emplace("root", 0);
@@ -208,6 +196,7 @@ Params checked(const Algorithm& algorithm, int ranks, Params params) {
 RankPlan write_plan(const Algorithm& algorithm, int rank, int ranks, Params params) {
   Builder builder(rank, {algorithm.name, algorithm.collective, ranks, std::move(params), 1, 1, {}});
   algorithm.write(builder);
+  check_asked(algorithm, builder);
   Program program = builder.finish();
   return {builder.shape(), std::move(program)};
 }
@@ -239,9 +228,8 @@ void prove(const Algorithm& algorithm, int ranks, const Params& params) {
 
 std::string refusal(const Algorithm& algorithm, int ranks, const Params& params) {
   if (ranks < 1) return "a plan needs at least one rank";
-  auto root = params.find("root");
-  if (root != params.end() && (root->second < 0 || root->second >= ranks))
-    return "root = " + to_text(root->second) + ": ranks are 0 .. " + std::to_string(ranks - 1);
+  if (int root = param_of(params, "root", 0); root < 0 || root >= ranks)
+    return "root = " + std::to_string(root) + ": ranks are 0 .. " + std::to_string(ranks - 1);
   return algorithm.refuses ? algorithm.refuses(ranks, params) : "";
 }
 

@@ -69,11 +69,16 @@ Builder::Builder(int rank, PlanShape shape) : rank_(rank), shape_(std::move(shap
 }
 
 const Param& Builder::param(const std::string& name, const Param& fallback) {
-  const Param& param = shape_.params.try_emplace(name, fallback).first->second;
-  if (param.value().index() != fallback.value().index())
-    refuse(shape_, rank_,
-           "parameter " + name + " is " + to_text(param) + ": give one like " + to_text(fallback));
-  return param;
+  asked_.insert(name);
+  shape_.params.try_emplace(name, fallback);
+  return param_of(shape_.params, name, fallback);
+}
+
+std::vector<std::string> Builder::unasked() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : shape_.params)
+    if (!asked_.contains(name)) names.push_back(name);
+  return names;
 }
 
 void Builder::blocks(int input, int output) {

@@ -42,6 +42,15 @@ const std::vector<int>& Param::list() const {
   mistake(*this, "a list");
 }
 
+const Param& param_of(const Params& params, const std::string& name, const Param& fallback) {
+  auto found = params.find(name);
+  if (found == params.end()) return fallback;
+  if (found->second.value().index() != fallback.value().index())
+    throw InvalidArgument("parameter " + name + " = " + to_text(found->second) +
+                          ": give one like " + to_text(fallback));
+  return found->second;
+}
+
 std::string to_text(const Param& param) {
   if (const int* number = std::get_if<int>(&param.value())) return std::to_string(*number);
   if (const auto* word = std::get_if<std::string>(&param.value())) return *word;

@@ -262,11 +262,13 @@ TEST(Builder, ParametersKeepTheirKind) {
   PlanShape shape = shape_of(Collective::kReduce, 3);
   shape.params = {{"order", std::vector{1, 0}}, {"inner", "ring"}};
   Builder b(0, shape);
+  EXPECT_EQ(b.unasked(), (std::vector<std::string>{"inner", "order"}));
   EXPECT_EQ(b.param("order", std::vector<int>{}).list(), (std::vector{1, 0}));
   EXPECT_EQ(b.param("inner", "direct").word(), "ring");
   EXPECT_EQ(b.param("outer", "direct").word(), "direct");
-  EXPECT_THROW(b.param("inner", 2), InvalidPlan);
-  EXPECT_THROW(b.param("order", "ring"), InvalidPlan);
+  EXPECT_THROW(b.param("inner", 2), InvalidArgument);
+  EXPECT_THROW(b.param("order", "ring"), InvalidArgument);
+  EXPECT_EQ(b.unasked(), std::vector<std::string>{});
   EXPECT_THROW(Param("two words"), InvalidArgument);
   EXPECT_THROW(Param(3).word(), InvalidArgument);
 }
