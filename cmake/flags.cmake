@@ -21,7 +21,7 @@ if(WEFT_SANITIZE)
     # Its check opens a pipe to look at memory, which fails in the tests that use up all descriptors.
     list(APPEND sanitizer -fno-sanitize=vptr)
   endif()
-  add_compile_options(${sanitizer} -g -O1)
+  add_compile_options(${sanitizer} -g1 -O1)
   add_link_options(${sanitizer})
   if(WEFT_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC says that it does not model fences; the code base documents each one that it uses.

@@ -1,4 +1,4 @@
-# One test binary, and every example, which must at least compile.
+# Two test binaries, and every example, which must at least compile.
 
 file(GLOB example_sources CONFIGURE_DEPENDS examples/cpp/*.cc)
 foreach(source IN LISTS example_sources)
@@ -13,15 +13,29 @@ if(NOT GTest_FOUND)
   message(STATUS "weft: C++ tests skipped: GoogleTest was not found (Debian: libgtest-dev)")
   return()
 endif()
-file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cc)
-file(GLOB test_headers CONFIGURE_DEPENDS tests/*/*.h)
-if(NOT test_sources)
-  return()
-endif()
-add_executable(weft_tests ${test_sources} ${test_headers})
-target_compile_options(weft_tests PRIVATE ${weft_flags})
-target_include_directories(weft_tests PRIVATE src tests)
-target_link_libraries(weft_tests PRIVATE weft GTest::gtest GTest::gtest_main Threads::Threads)
 include(GoogleTest)
-gtest_discover_tests(weft_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-  PROPERTIES TIMEOUT 300)
+function(weft_add_tests name)
+  set(sources)
+  set(headers)
+  foreach(folder IN LISTS ARGN)
+    file(GLOB found CONFIGURE_DEPENDS tests/${folder}/*.cc)
+    list(APPEND sources ${found})
+    file(GLOB found CONFIGURE_DEPENDS tests/${folder}/*.h)
+    list(APPEND headers ${found})
+  endforeach()
+  if(NOT sources)  # not in a source distribution
+    return()
+  endif()
+  add_executable(${name} ${sources} ${headers})
+  target_compile_options(${name} PRIVATE ${weft_flags})
+  target_include_directories(${name} PRIVATE src tests)
+  target_link_libraries(${name} PRIVATE weft GTest::gtest GTest::gtest_main Threads::Threads)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 300)
+endfunction()
+
+weft_add_tests(weft_tests unit conformance)
+# Proofs and prices are computations of one thread: nothing for the thread sanitizer.
+if(NOT WEFT_SANITIZE MATCHES "thread")
+  weft_add_tests(weft_plan_tests plan)
+endif()
