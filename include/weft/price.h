@@ -39,11 +39,13 @@ struct Price {
   int depth = 0;              // messages, one after the other, on the longest chain
   std::string busiest;        // the part of the topology that was occupied longest: "gpu0 -> plx0"
   double busy = 0;            // for so many seconds
+  Params fitted;              // parameters that the topology answered (weft/fit.h)
 };
 
 // `bytes` is the whole message, as nccl-tests count: all blocks of the side that has one for each
-// rank. The first `ranks` ranks of the topology take part. Programs of very many steps are
-// written for some ranks only and carried over to those that are alike but for their number.
+// rank. The first `ranks` ranks of the topology take part, and parameters that `params` leaves open
+// are taken from it (weft/fit.h). Programs of very many steps are written for some ranks only and
+// carried over to those that are alike but for their number.
 //
 // Throws InvalidArgument for an unknown algorithm, one that refuses `ranks` or `params`, a topology
 // with too few ranks or without a way between two that talk. Thread safe.

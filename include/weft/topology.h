@@ -49,6 +49,20 @@ struct Topology {
 
 // Throws InvalidArgument naming the first vertex, link or rank that makes no sense.
 void check(const Topology& topology);
+// The same, and that there are so many ranks, of at least one.
+void check(const Topology& topology, int ranks);
+
+// How many of the first `ranks` ranks a node has, where all have equally many consecutive ones but
+// for the last, which may have fewer. 0: they lie otherwise, or on vertices without a node.
+// Throws as check() does.
+int ranks_a_node(const Topology& topology, int ranks);
+
+// What joins the first `ranks` ranks, as a tree: the parent of each vertex, -1 for the top, ranks
+// first. Where there are several ways (rails) the tree is of the widest links, so that nodes and
+// sockets stay together; vertices that join less than two branches are left out. Empty if
+// nothing joins the ranks. Throws as check() does.
+// Source: Prim, "Shortest Connection Networks and Some Generalizations", 1957.
+std::vector<int> tree_of(const Topology& topology, int ranks);
 
 // Which way messages go: over the fewest links. Of several such ways the destination's number
 // chooses at each vertex, so that the ways to many ranks spread (d-mod-k in a fat tree).

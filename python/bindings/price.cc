@@ -1,4 +1,4 @@
-// weft/price.h.
+// weft/price.h and weft/fit.h.
 #include "weft/price.h"
 
 #include <nanobind/stl/map.h>
@@ -6,6 +6,7 @@
 
 #include "bindings.h"
 #include "param.h"
+#include "weft/fit.h"
 
 namespace {
 
@@ -27,10 +28,13 @@ void bind_price(nb::module_& m) {
       .def_ro("depth", &Price::depth)
       .def_ro("busiest", &Price::busiest)
       .def_ro("busy", &Price::busy)
+      .def_ro("fitted", &Price::fitted)
       .def("__repr__", [](const Price& self) {
         return "<Price " + std::to_string(self.seconds * 1e6) + " us, " +
                std::to_string(self.messages) + " messages>";
       });
+  m.def("fit", &fit, nb::arg("algorithm"), nb::arg("ranks"), nb::arg("params"), nb::arg("topology"),
+        nb::call_guard<nb::gil_scoped_release>());
   m.def(
       "price_algorithm",
       [](const std::string& algorithm, const Topology& topology, int ranks, std::size_t nbytes,

@@ -18,7 +18,7 @@ from weft._build_info import VERSION as __version__
 if TYPE_CHECKING:
     from weft.arrays import empty, is_symmetric
     from weft.communicator import ANY_SOURCE, Communicator, init
-    from weft.cost import price
+    from weft.cost import fit, price
     from weft.errors import (
         Aborted,
         InternalError,
@@ -49,6 +49,7 @@ __all__ = [
     "__version__",
     "algorithm",
     "empty",
+    "fit",
     "init",
     "is_symmetric",
     "price",
@@ -57,7 +58,7 @@ __all__ = [
 _MODULES = {
     "weft.arrays": ("empty", "is_symmetric"),
     "weft.communicator": ("ANY_SOURCE", "Communicator", "init"),
-    "weft.cost": ("price",),
+    "weft.cost": ("fit", "price"),
     "weft.errors": (
         "Aborted",
         "InternalError",

@@ -1,11 +1,12 @@
 #include "weft/price.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "passes/cost/machine.h"
 #include "plan/check.h"
 #include "select/select.h"
-#include "weft/error.h"
+#include "weft/fit.h"
 
 namespace weft {
 namespace {
@@ -48,25 +49,22 @@ Price run(const cost::Programs& programs, std::size_t bytes, const Topology& top
   return price;
 }
 
-void check_size(int ranks, const Topology& topology) {
-  check(topology);
-  if (ranks >= 1 && static_cast<std::size_t>(ranks) <= topology.ranks.size()) return;
-  throw InvalidArgument("topology " + topology.name + " has " +
-                        std::to_string(topology.ranks.size()) + " ranks, so that it cannot price " +
-                        std::to_string(ranks) + ": ask for fewer, or give it more nodes");
-}
-
 }  // namespace
 
 Price price(std::string_view algorithm, int ranks, std::size_t bytes, const Topology& topology,
             const Params& params, const PriceOptions& options) {
-  check_size(ranks, topology);
-  return run(cost::Programs(find_algorithm(algorithm), ranks, params), bytes, topology, options);
+  check(topology, ranks);
+  const Algorithm found = find_algorithm(algorithm);
+  Params fitted = fit(found, ranks, params, topology), all = params;
+  all.insert(fitted.begin(), fitted.end());
+  Price price = run(cost::Programs(found, ranks, all), bytes, topology, options);
+  price.fitted = std::move(fitted);
+  return price;
 }
 
 Price price(const Plan& plan, std::size_t bytes, const Topology& topology,
             const PriceOptions& options) {
-  check_size(plan.shape.ranks, topology);
+  check(topology, plan.shape.ranks);
   return run(cost::Programs(plan), bytes, topology, options);
 }
 

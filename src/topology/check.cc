@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstddef>
+#include <string>
 
 #include "weft/error.h"
 #include "weft/topology.h"
@@ -66,5 +67,13 @@ class Check {
 }  // namespace
 
 void check(const Topology& topology) { Check(topology).all(); }
+
+void check(const Topology& topology, int ranks) {
+  check(topology);
+  if (ranks >= 1 && static_cast<std::size_t>(ranks) <= topology.ranks.size()) return;
+  throw InvalidArgument("topology " + topology.name + " has " +
+                        std::to_string(topology.ranks.size()) + " ranks, not " +
+                        std::to_string(ranks) + ": ask for fewer, or give it more nodes");
+}
 
 }  // namespace weft

@@ -1,6 +1,5 @@
 // weft/price.h: what is counted, what is shared, and what cannot be priced.
 #include <cmath>
-#include <utility>
 
 #include "plan/price_formulas.h"
 #include "weft/error.h"
@@ -56,16 +55,21 @@ TEST(Price, RatesAndSteps) {
 
 TEST(Price, FoldedProgramsArePricedAsThoseWrittenOut) {
   // More steps than are written out.
-  for (auto [name, n] : {std::pair{"allreduce/ring", 370},
-                         {"allreduce/two_level", 440},
-                         {"broadcast/scatter_allgather", 600}}) {
+  struct Row {
+    const char* name;
+    int n;
+    Params params;
+  };
+  for (const auto& [name, n, params] :
+       {Row{"allreduce/ring", 370, {}}, Row{"allreduce/two_level", 440, {{"node", 20}}},
+        Row{"broadcast/scatter_allgather", 600, {}}}) {
     const Topology t = star(n, 0, 1e-6);
     PriceOptions options;
     options.chunk = 64 << 10;
     // Blocks without a remainder: chunks are alike on all ranks.
     const std::size_t bytes = static_cast<std::size_t>(n) * static_cast<std::size_t>(n - 1) * 64;
-    const Price folded = price(name, n, bytes, t, {}, options);
-    const Price written = price(make_plan(name, n), bytes, t, options);
+    const Price folded = price(name, n, bytes, t, params, options);
+    const Price written = price(make_plan(name, n, params), bytes, t, options);
     EXPECT_NEAR(folded.seconds / written.seconds, 1, 1e-6) << name;
     EXPECT_EQ(folded.messages, written.messages) << name;
   }

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import weft
 from weft.cli import main
-from weft.topology import Wire, flat
+from weft.topology import Wire, flat, load, placed
 
 M = 32 << 20
 
@@ -48,6 +48,46 @@ def test_command_says_the_same(tmp_path):
     assert found.busiest in text
 
 
+def test_what_the_topology_answers_is_shown():
+    assert weft.fit("lr_lr", "tsubame3", ranks=64) == {"node": 4}
+    assert weft.fit("lr_lr", "tsubame3", ranks=64, params={"node": 2}) == {}
+    command = ["price", "lr_lr", "--topology", "tsubame3", "--ranks", "8", "--bytes", "1M"]
+    assert "of the topology: node=4\n" in CliRunner().invoke(main, command).output
+    known = json.loads(CliRunner().invoke(main, [*command, "--json", "-"]).output)
+    assert (known["fitted"], known["params"]) == ({"node": 4}, {})
+    command = ["price", "ta_pc", "--topology", "rx1", "--bytes", "1M"]
+    assert "tree=[64," in CliRunner().invoke(main, command).output
+
+
+def test_a_walk_of_the_topology_survives_a_bad_placement():
+    def seconds(algorithm, placement):
+        command = ["price", algorithm, "--topology", "rx1", "--ranks", "16", "--bytes", "16M",
+                   "--placement", placement, "--json", "-"]  # fmt: skip
+        return json.loads(CliRunner().invoke(main, command).output)["seconds"]
+
+    good = seconds("pc", "natural")
+    assert seconds("ta_pc", "natural") == good
+    assert seconds("ta_pc", "scattered") < 1.1 * good
+    assert seconds("pc", "scattered") > 2 * good
+    assert seconds("pc", ",".join(map(str, range(16)))) == good
+
+
+def test_places():
+    t = load("rx1")
+    natural = t.ranks
+    assert placed(t, "natural").ranks == natural
+    moved = placed(t, "scattered", ranks=6).ranks
+    assert [natural.index(v) for v in moved[:6]] == [0, 4, 2, 1, 5, 3]
+    assert moved[6:] == natural[6:]
+    assert placed(t, [1, 0], ranks=2).ranks == [natural[1], natural[0], *natural[2:]]
+    assert t.ranks == natural
+    for wrong in ("backwards", [0, 0], [0]):
+        with pytest.raises(weft.InvalidArgument):
+            placed(t, wrong, ranks=2)
+    with pytest.raises(weft.InvalidArgument, match="64 ranks, not 65"):
+        placed(t, "natural", ranks=65)
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "why"),
     [
@@ -60,6 +100,8 @@ def test_command_says_the_same(tmp_path):
             "such as node=4",
         ),
         (["allreduce/ring", "--topology", "rx2", "--bytes", "big"], 2, "not a size"),
+        (["pc", "--topology", "rx2", "--bytes", "1M", "--placement", "bad"], 2, "natural, scat"),
+        (["pc", "--topology", "rx2", "--bytes", "1M", "--placement", "0,0"], 1, "each place"),
     ],
 )
 def test_refused(arguments, status, why):

@@ -1,16 +1,18 @@
-"""What commands that take an algorithm share: names, files of one's own, ranks, parameters."""
+"""What commands that take an algorithm share: names, own files, ranks, places, parameters."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import runpy
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from weft.errors import InvalidArgument
 from weft.plan import Algorithm, algorithm_names, find_algorithm
+from weft.topology.placement import PLACEMENTS
 
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
 
@@ -34,6 +36,22 @@ class RankCounts(click.ParamType):
         return sorted(counts)
 
 
+class Placement(click.ParamType):
+    """Where ranks lie, from "natural", "scattered" or "0,2,1,3"."""
+
+    name = "WORD|LIST"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | list[int]:
+        numbers = [part.strip() for part in value.split(",")]
+        if all(number.isdecimal() for number in numbers):
+            return [int(number) for number in numbers]
+        if value not in PLACEMENTS:
+            self.fail(f"{value!r}: give {', '.join(PLACEMENTS)} or places such as 0,2,1,3")
+        return value
+
+
 class Parameter(click.ParamType):
     """One parameter of a plan, from "node=4", "outer=ring" or "order=[0,2,1]"."""
 
@@ -55,6 +73,18 @@ class Parameter(click.ParamType):
             param,
             ctx,
         )
+
+
+def parameters_text(params: Mapping[str, int | str | Sequence[int]]) -> str:
+    """Parameters for a line of text, long lists abridged: "node=4, tree=[64,64,...] (79)"."""
+
+    def text(value: int | str | Sequence[int]) -> str:
+        if isinstance(value, (int, str)):
+            return str(value)
+        shown = ",".join(map(str, value[:8]))
+        return f"[{shown}]" if len(value) <= 8 else f"[{shown},...] ({len(value)})"
+
+    return ", ".join(f"{name}={text(value)}" for name, value in params.items())
 
 
 def algorithms_of(what: str | None) -> list[Algorithm]:

@@ -8,13 +8,14 @@ from typing import IO
 import click
 
 from weft.bench.cases import parse_size, size_text
-from weft.cli.algorithms import Parameter
+from weft.cli.algorithms import Parameter, Placement, parameters_text
 from weft.errors import WeftError
 
 _EPILOG = """\b
 Examples:
   weft price allreduce/ring --topology tsubame3 --ranks 256 --bytes 32M
   weft price knomial --param radix=4 --topology cluster.yaml --bytes 1M --json price.json
+  weft price ta_pc --topology rx1 --placement scattered --bytes 64M
 """
 
 
@@ -31,13 +32,17 @@ def _size(context: click.Context, parameter: click.Parameter, text: str | None) 
 @click.option("--nodes", type=click.IntRange(1), help="Instead of the topology's own number.")
 @click.option("--ranks", type=click.IntRange(1), help="The first of the topology's; default all.")
 @click.option(
+    "--placement", type=Placement(), default="natural", show_default=True,
+    help="Of these ranks on each other's places: natural, scattered, or each rank's place.",
+)  # fmt: skip
+@click.option(
     "--bytes", "nbytes", required=True, callback=_size, metavar="SIZE",
     help="Of the whole message, as nccl-tests count; K is 1024.",
 )  # fmt: skip
 @click.option("--chunk", callback=_size, metavar="SIZE", help="Default: as would be chosen.")
 @click.option(
     "--param", "params", type=Parameter(), multiple=True, metavar="NAME=VALUE",
-    help="Of the algorithm.",
+    help="Of the algorithm; node and tree are taken from the topology if not given.",
 )  # fmt: skip
 @click.option("--dtype", default="float32", show_default=True, metavar="NAME")
 @click.option("--symmetric", is_flag=True, help="Outputs lie in symmetric memory.")
@@ -50,6 +55,7 @@ def price(
     topology: str,
     nodes: int | None,
     ranks: int | None,
+    placement: str | list[int],
     nbytes: int,
     chunk: int,
     params: tuple[tuple[str, int | str | list[int]], ...],
@@ -59,10 +65,10 @@ def price(
 ) -> None:
     """Prices ALGORITHM: the critical path of its plan on a topology, without running it."""
     from weft.cost import price
-    from weft.topology import load
+    from weft.topology import load, placed
 
     try:
-        place = load(topology, nodes=nodes)
+        place = placed(load(topology, nodes=nodes), placement, ranks=ranks)
         found = price(
             algorithm, place, nbytes=nbytes, ranks=ranks, params=dict(params), chunk=chunk,
             dtype=dtype, symmetric=symmetric,
@@ -74,11 +80,21 @@ def price(
         "topology": topology,
         "ranks": ranks or len(place.ranks),
         "nbytes": nbytes,
+        "placement": placement,
         "params": dict(params),
         "dtype": dtype,
         **{
             word: getattr(found, word)
-            for word in ("chunk", "seconds", "messages", "bytes", "depth", "busiest", "busy")
+            for word in (
+                "fitted",
+                "chunk",
+                "seconds",
+                "messages",
+                "bytes",
+                "depth",
+                "busiest",
+                "busy",
+            )
         },
     }
     if json_file:
@@ -87,7 +103,8 @@ def price(
     click.echo(
         f"{algorithm}, {known['ranks']} ranks, {size_text(nbytes)} on {place.name}: "
         f"{found.seconds * 1e6:.6g} us\n"
-        f"chunks of {size_text(found.chunk)}, {found.messages} messages, {found.depth} of them one "
-        f"after the other\n"
+        + (f"of the topology: {parameters_text(found.fitted)}\n" if found.fitted else "")
+        + f"chunks of {size_text(found.chunk)}, {found.messages} messages, "
+        f"{found.depth} of them one after the other\n"
         f"busiest: {found.busiest or 'nothing'}, {found.busy * 1e6:.6g} us"
     )

@@ -22,6 +22,7 @@ from weft._core import Link, Topology, Vertex
 from weft.errors import InvalidArgument
 from weft.topology.networks import alone, dragonfly, fat_tree, flat
 from weft.topology.parts import Node, Rates, Switch, Wire, pcie_tree, single
+from weft.topology.placement import placed
 from weft.topology.read import topology_of
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "flat",
     "load",
     "pcie_tree",
+    "placed",
     "shipped",
     "single",
 ]

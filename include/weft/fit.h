@@ -1,0 +1,19 @@
+// Parameters that a topology answers, where the caller leaves them open.
+//
+// By name, so that they fit any algorithm, also a user's own:
+//   node   ranks a node (ranks_a_node in weft/topology.h)
+//   tree   the topology as a tree over the ranks (tree_of)
+// An algorithm that does not ask for one, or refuses what would be filled in, keeps its default.
+#pragma once
+
+#include "weft/builder.h"
+#include "weft/topology.h"
+
+namespace weft {
+
+// What is to be added to `params`: those of the names above that `algorithm` asks for and neither
+// `params` nor the algorithm's preset has. The first `ranks` ranks of the topology take part.
+// Throws InvalidArgument if it has fewer, and as the algorithm does. Thread safe.
+Params fit(const Algorithm& algorithm, int ranks, const Params& params, const Topology& topology);
+
+}  // namespace weft
