@@ -7,6 +7,10 @@ namespace weft {
 std::byte* Run::remote(const Operand& operand, const Place& place, const Span& span) {
   const Remote& theirs = remote_[static_cast<std::size_t>(place.owner)];
   Location where = operand.buffer == Buffer::kInput ? theirs.input : theirs.output;
+  if (!lane_->endpoint.loads(binding_->member(place.owner)))
+    throw Unsupported("rank " + std::to_string(place.owner) +
+                      " shares no memory with this rank, and " + binding_->plan->shape.algorithm +
+                      " reads there what it did not send: choose another algorithm");
   if (!where)
     throw InvalidArgument("rank " + std::to_string(place.owner) + "'s " +
                           std::string(name_of(operand.buffer)) +

@@ -65,7 +65,7 @@ bool Run::advance() {
     }
     if (!next_round()) break;
   }
-  return flushed();
+  return flushed() && sent();
 }
 
 std::string Run::where() const {

@@ -65,6 +65,8 @@ class Run {
   bool wait(const Prepared& now);
   void credit(const Step& step);
   bool flushed();
+  // Whether others get all that they wait for if this rank makes no further call.
+  bool sent();
 
   Span span(const Prepared& now, std::size_t chunk) const {
     if (now.chunks == 1) return {0, now.elements};
@@ -92,6 +94,8 @@ class Run {
   std::size_t slot_offset(int channel) const;
   bool targets(const Prepared& now, const Span& span);
   bool room(const Step& step);
+  // Whether all that a step sends to may read the user's memory where it lies.
+  bool all_load(const Step& step) const;
   void send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
             std::size_t slot_end);
   void send_to(const Index& to, int plan_channel, const Header& header, const void* payload,

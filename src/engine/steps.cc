@@ -89,6 +89,11 @@ bool Run::room(const Step& step) {
   return true;
 }
 
+bool Run::all_load(const Step& step) const {
+  return std::all_of(step.peers.begin(), step.peers.end(),
+                     [this](const Index& to) { return lane_->endpoint.loads(peer_of(to)); });
+}
+
 void Run::send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
                std::size_t slot_end) {
   for (const Index& index : step.peers)
@@ -117,20 +122,21 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
     send(step, head, source, 0, 0);
     return true;
   }
-  if (Location base = binding_->where[static_cast<std::size_t>(from.buffer)]) {
+  if (Location base = binding_->where[static_cast<std::size_t>(from.buffer)];
+      base && all_load(step)) {
     const std::byte* begin = binding_->user[static_cast<std::size_t>(from.buffer)];
     head.input = base + static_cast<std::size_t>(source - begin);
     int channel = channel_of(step.channel);
     for (const Index& index : step.peers)
       debts_.push_back({peer_of(index), channel, lane_->stream(peer_of(index), channel).posted});
-    send(step, head, nullptr, 0, 0);
+    send(step, head, source, 0, 0);
     return true;
   }
   std::size_t begin = slot_offset(step.channel);
   if (!slot_is_free(begin, begin + bytes)) return false;
   kernels::copy(lane_->slots.at(begin), nullptr, source, bytes);
   head.input = lane_->slots.where(begin);
-  send(step, head, nullptr, begin, begin + bytes);
+  send(step, head, lane_->slots.at(begin), begin, begin + bytes);
   return true;
 }
 
@@ -165,7 +171,7 @@ bool Run::deliver(const Prepared& now, std::size_t chunk) {
       send_to(step.peers[i], step.channel, head, nullptr, 0, 0);
     } else {
       head.input = lane_->slots.where(begin);
-      send_to(step.peers[i], step.channel, head, nullptr, begin, begin + bytes);
+      send_to(step.peers[i], step.channel, head, lane_->slots.at(begin), begin, begin + bytes);
     }
   }
   ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
@@ -189,7 +195,7 @@ bool Run::signal(const Prepared& now) {
   }
   std::size_t begin = slot_offset(step.channel);
   head.input = lane_->slots.where(begin);
-  send(step, head, nullptr, begin, begin + filled.bytes);
+  send(step, head, filled.data, begin, begin + filled.bytes);
   return true;
 }
 
@@ -222,6 +228,11 @@ bool Run::flushed() {
   });
   if (!debts_.empty()) blocked_on_ = debts_.front().peer;
   return debts_.empty();
+}
+
+bool Run::sent() {
+  blocked_on_ = lane_->endpoint.unsent();
+  return blocked_on_ == Endpoint::kNobody;
 }
 
 void Run::compare(int peer, const Header& theirs, std::size_t elements) const {

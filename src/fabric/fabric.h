@@ -93,8 +93,10 @@ class Endpoint {
 
   // Messages to `peer` on `channel` are numbered from 0. Number n needs room, which the caller
   // has checked: the peer has credited all but depth() - 1 of those before it.
-  // `payload` has header.bytes bytes if they are at most kInlineBytes, else it is not read.
-  // Everything this thread wrote before is visible to whoever sees the message.
+  // `payload` has header.bytes bytes, unless they are delivered. More than kInlineBytes of them lie
+  // at header.input and stay as they are until they are credited: a peer that loads() reads them
+  // there, to any other they are sent. Everything this thread wrote before is visible to a peer
+  // that loads(), and sees the message; to any other, the payload.
   virtual void post(int peer, int channel, std::uint64_t number, const Header& header,
                     const void* payload) = 0;
   // Message `number` from `peer`, if it is here.
@@ -108,9 +110,18 @@ class Endpoint {
     return number < depth_ || credited(peer, channel, number - depth_ + 1);
   }
 
+  // Whether this rank and `peer` load and store each other's symmetric memory. To one that does
+  // not, messages never say where user buffers lie.
+  virtual bool loads(int peer) const = 0;
   // The address here of `bytes` bytes of the peer's symmetric memory. Maps the segment
   // at first use. Throws PeerLost if the peer is gone and the segment was never mapped.
+  // Of a peer that does not load: the address of a copy, which holds the payloads of the messages
+  // that have arrived and are not credited, and nothing else.
   virtual std::byte* reach(int peer, Location where, std::size_t bytes) = 0;
+  // A peer to which something was posted or credited that will not arrive unless calls on this
+  // endpoint go on; kNobody: there is none.
+  virtual int unsent() = 0;
+  static constexpr int kNobody = -1;
 
   // Progress report, for the message of a stalled peer: the number of the last collective
   // entered here, and a peer's. A plain store and load.

@@ -31,9 +31,11 @@ class Delayed final : public Endpoint {
   bool credited(int peer, int channel, std::uint64_t total) override {
     return to_->credited(peer, channel, total);
   }
+  bool loads(int peer) const override { return to_->loads(peer); }
   std::byte* reach(int peer, Location where, std::size_t bytes) override {
     return to_->reach(peer, where, bytes);
   }
+  int unsent() override { return to_->unsent(); }
   void entered(std::uint64_t sequence) override { to_->entered(sequence); }
   std::uint64_t last_entered(int peer) override { return to_->last_entered(peer); }
   std::string lost(int peer) override { return to_->lost(peer); }

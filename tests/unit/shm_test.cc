@@ -12,10 +12,10 @@
 #include "base/futex.h"
 #include "base/membarrier.h"
 #include "base/unique_fd.h"
+#include "fabric/doorbell.h"
+#include "fabric/mapping.h"
 #include "fabric/shm/address.h"
-#include "fabric/shm/doorbell.h"
 #include "fabric/shm/layout.h"
-#include "fabric/shm/mapping.h"
 #include "fabric/shm/wire.h"
 #include "weft/communicator.h"
 #include "weft/error.h"
@@ -69,7 +69,7 @@ TEST(ShmDoorbell, LosesNoWakeUp) {
   if (!register_heavy_fence()) GTEST_SKIP() << "the kernel has no membarrier";
   constexpr std::uint32_t kRounds = 3000;
   struct Side {
-    Control control{};
+    Doorbell door{};
     alignas(kLine) std::atomic<std::uint32_t> message{0};
   };
   Side sides[2];
@@ -78,20 +78,20 @@ TEST(ShmDoorbell, LosesNoWakeUp) {
     for (std::uint32_t n = 1; n <= kRounds; ++n) {
       if (first) {
         other.message.store(n, std::memory_order_release);
-        ring(other.control);
+        ring(other.door);
       }
       while (own.message.load(std::memory_order_acquire) != n) {
-        const std::uint32_t bell = announce(own.control);
+        const std::uint32_t bell = announce(own.door);
         if (own.message.load(std::memory_order_acquire) != n) {
           const auto start = Clock::now();
-          futex_wait(own.control.bell, bell, std::chrono::seconds(10));
+          futex_wait(own.door.bell, bell, std::chrono::seconds(10));
           lost += Clock::now() - start > std::chrono::seconds(9);
         }
-        retire(own.control);
+        retire(own.door);
       }
       if (!first) {
         other.message.store(n, std::memory_order_release);
-        ring(other.control);
+        ring(other.door);
       }
     }
   };
@@ -99,7 +99,7 @@ TEST(ShmDoorbell, LosesNoWakeUp) {
   play(sides[0], sides[1], true);
   peer.join();
   EXPECT_EQ(lost, 0);
-  EXPECT_EQ(sides[0].control.sleepers, 0u);
+  EXPECT_EQ(sides[0].door.sleepers, 0u);
 }
 
 // A socket with the name of a fabric, behind which there is none.
@@ -169,7 +169,7 @@ TEST(ShmOpen, RefusesMemoryThatCouldShrink) {
     const UniqueFd socket = member.accept();
     const UniqueFd memory(::memfd_create("unsealed", MFD_CLOEXEC));
     EXPECT_EQ(::ftruncate(memory.get(), 4096), 0);
-    Message give{.kind = Kind::kGive, .token = member.token(), .segment = kControlSegment};
+    Message give{.kind = Kind::kGive, .token = member.token(), .segment = kDoorbellSegment};
     give.bytes = 4096;
     EXPECT_TRUE(send_message(socket.get(), give, memory.get()));
     char end;

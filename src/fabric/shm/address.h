@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "fabric/shm/token.h"
+#include "fabric/token.h"
 
 namespace weft::shm {
 

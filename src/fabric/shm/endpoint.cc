@@ -45,12 +45,12 @@ Location parse_ticket(const std::string& ticket, std::size_t place, std::size_t 
 
 }  // namespace
 
-ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Mapping> control,
+ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Mapping> doorbell,
                          const std::vector<std::shared_ptr<Remote>>& members, int me,
                          Clock::duration patience)
     : Endpoint(kDepth),
       segments_(std::move(segments)),
-      control_(std::move(control)),
+      doorbell_(std::move(doorbell)),
       block_(segments_->allocate(Lane::bytes(members.size()), Segments::Use::kInternal)),
       mapping_(segments_->find(segment_of(block_.where))->mapping),
       lane_(reinterpret_cast<Lane*>(block_.data)),
@@ -113,11 +113,12 @@ void ShmEndpoint::map_lane(Peer& peer, Location where, Clock::time_point deadlin
   };
   peer.lane = reinterpret_cast<Lane*>(reach(where, Lane::bytes(peers_.size())));
   peer.theirs = peer.lane->inbox(me_);
-  peer.bell = reinterpret_cast<Control*>(reach(location_of(kControlSegment, 0), sizeof(Control)));
+  peer.bell =
+      reinterpret_cast<Doorbell*>(reach(location_of(kDoorbellSegment, 0), sizeof(Doorbell)));
 }
 
 void ShmEndpoint::await_joined(std::size_t place, Clock::time_point deadline) {
-  Control& bell = *reinterpret_cast<Control*>(control_->data());
+  Doorbell& bell = *reinterpret_cast<Doorbell*>(doorbell_->data());
   // relaxed: see connect().
   const auto joined = [&] { return peers_[place].ours->joined.load(std::memory_order_relaxed); };
   while (!joined()) {
@@ -213,7 +214,7 @@ void ShmEndpoint::abort(const std::string& why) {
   std::lock_guard lock(aborting_);
   if (std::exchange(aborted_, true)) return;
   record_abort(lane(), why);
-  ring(*reinterpret_cast<Control*>(control_->data()));
+  ring(*reinterpret_cast<Doorbell*>(doorbell_->data()));
   // acquire: pairs with the release in connect().
   if (!connected_.load(std::memory_order_acquire)) return;
   for (std::size_t i = 0; i < peers_.size(); ++i) {

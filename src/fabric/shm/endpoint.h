@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "fabric/doorbell.h"
 #include "fabric/fabric.h"
-#include "fabric/shm/doorbell.h"
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
+#include "fabric/segments.h"
 #include "fabric/shm/reached.h"
-#include "fabric/shm/segments.h"
 
 namespace weft::shm {
 
@@ -21,7 +21,7 @@ namespace weft::shm {
 class ShmEndpoint final : public Endpoint {
  public:
   // `members` in order, null at `me`. `patience` limits every later wait for a peer's memory.
-  ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Mapping> control,
+  ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Mapping> doorbell,
               const std::vector<std::shared_ptr<Remote>>& members, int me,
               Clock::duration patience);
   ~ShmEndpoint() override;
@@ -34,7 +34,9 @@ class ShmEndpoint final : public Endpoint {
   Arrival arrival(int peer, int channel, std::uint64_t number) override;
   void credit(int peer, int channel, std::uint64_t total) override;
   bool credited(int peer, int channel, std::uint64_t total) override;
+  bool loads(int) const override { return true; }
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
+  int unsent() override { return kNobody; }  // a store arrives by itself
 
   void entered(std::uint64_t sequence) override;
   std::uint64_t last_entered(int peer) override;
@@ -47,7 +49,7 @@ class ShmEndpoint final : public Endpoint {
   struct Peer {
     Inbox* theirs = nullptr;  // what we write: our place in the peer's segment
     Inbox* ours = nullptr;    // what we read: the peer's place in our segment
-    Control* bell = nullptr;
+    Doorbell* bell = nullptr;
     // As last read. The peer writes its count with every credit, so reading it fetches a line
     // from the peer's core: only where what is known does not suffice.
     std::array<std::uint64_t, kMaxChannels> credits{};
@@ -63,7 +65,7 @@ class ShmEndpoint final : public Endpoint {
 
   const ForkMark mark_;
   const std::shared_ptr<Segments> segments_;
-  const std::shared_ptr<Mapping> control_;
+  const std::shared_ptr<Mapping> doorbell_;
   const SymmetricBlock block_;
   const std::shared_ptr<Mapping> mapping_;  // of block_: it outlives the release
   Lane* const lane_;

@@ -32,7 +32,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fabric/doorbell.h"
 #include "fabric/fabric.h"
+#include "fabric/location.h"
 #include "weft/plan.h"
 
 namespace weft::shm {
@@ -112,24 +114,7 @@ struct Lane {
 };
 static_assert(sizeof(Lane) % kLine == 0);
 
-// A fabric's doorbell, in its segment kControlSegment. The rules are in doorbell.h.
-struct alignas(kLine) Control {
-  std::atomic<std::uint32_t> sleepers;  // threads that announced themselves
-  std::atomic<std::uint32_t> bell;      // odd: rung since the last announcement
-};
-
-// Segments count from 1; the first is the control segment.
-inline constexpr std::uint32_t kControlSegment = 1;
-inline constexpr std::uint32_t kLastSegment = (1u << 24) - 1;
-inline constexpr int kOffsetBits = 40;
-inline constexpr std::uint64_t kLargestSegment = std::uint64_t{1} << kOffsetBits;
-
-inline std::uint32_t segment_of(Location where) {
-  return static_cast<std::uint32_t>(where.bits >> kOffsetBits);
-}
-inline std::uint64_t offset_of(Location where) { return where.bits & (kLargestSegment - 1); }
-inline Location location_of(std::uint32_t segment, std::uint64_t offset) {
-  return {std::uint64_t{segment} << kOffsetBits | offset};
-}
+// A fabric's doorbell is the first of its segments.
+inline constexpr std::uint32_t kDoorbellSegment = 1;
 
 }  // namespace weft::shm

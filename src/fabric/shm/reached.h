@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fabric/fabric.h"
-#include "fabric/shm/mapping.h"
+#include "fabric/mapping.h"
 #include "fabric/shm/remote.h"
 
 namespace weft::shm {

@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "base/errno_text.h"
-#include "fabric/shm/doorbell.h"
-#include "fabric/shm/segments.h"
+#include "fabric/doorbell.h"
+#include "fabric/segments.h"
 #include "weft/error.h"
 
 namespace weft::shm {
@@ -40,11 +40,11 @@ std::exception_ptr released_segment() {
 }  // namespace
 
 Remote::Remote(Address address, const Token& own, std::shared_ptr<Watcher> watcher,
-               std::shared_ptr<Mapping> control)
+               std::shared_ptr<Mapping> doorbell)
     : address_(std::move(address)),
       own_(own),
       watcher_(std::move(watcher)),
-      control_(std::move(control)) {}
+      doorbell_(std::move(doorbell)) {}
 
 Remote::~Remote() {
   if (socket_) watcher_->forget(socket_.get());
@@ -81,7 +81,7 @@ void Remote::dial(Clock::time_point deadline) {
   if (!watched) throw Unsupported("no watch over its socket, " + errno_text("epoll_ctl"));
   socket_ = std::move(socket);
   state_ = State::kDialled;
-  ask_locked(kControlSegment);
+  ask_locked(kDoorbellSegment);
 }
 
 void Remote::ask(std::uint32_t id) {
@@ -155,7 +155,7 @@ void Remote::map(const Received& received) {
   }
   try {
     // In one process there is one mapping: ranks then share addresses as threads do.
-    if (const auto local = find_local(address_.token)) {
+    if (const auto local = std::static_pointer_cast<Segments>(find_local(address_.token))) {
       if (const auto segment = local->find(message.segment)) {
         segments_[message.segment] = segment->mapping;
       } else {
@@ -181,7 +181,7 @@ void Remote::lose(State state) {
   socket_ = LiveFd();
   // release: who sees the trouble finds everything that the peer had sent before.
   for (auto* trouble : troubles_) trouble->store(1, std::memory_order_release);
-  ring(*reinterpret_cast<Control*>(control_->data()));
+  ring(*reinterpret_cast<Doorbell*>(doorbell_->data()));
   changed_.notify_all();
 }
 

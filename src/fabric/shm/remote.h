@@ -14,11 +14,11 @@
 #include <string>
 
 #include "fabric/fabric.h"
+#include "fabric/mapping.h"
+#include "fabric/process.h"
 #include "fabric/shm/address.h"
-#include "fabric/shm/mapping.h"
-#include "fabric/shm/process.h"
-#include "fabric/shm/watcher.h"
 #include "fabric/shm/wire.h"
+#include "fabric/watcher.h"
 
 namespace weft::shm {
 
@@ -29,9 +29,9 @@ namespace weft::shm {
 // request; and what a lane has reached, that lane keeps (Reached).
 class Remote : public std::enable_shared_from_this<Remote> {
  public:
-  // `control` is the own doorbell, rung when the peer is lost.
+  // `doorbell` is the own, rung when the peer is lost.
   Remote(Address address, const Token& own, std::shared_ptr<Watcher> watcher,
-         std::shared_ptr<Mapping> control);
+         std::shared_ptr<Mapping> doorbell);
   ~Remote();
 
   const Address& address() const { return address_; }
@@ -65,7 +65,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   const Address address_;
   const Token own_;
   const std::shared_ptr<Watcher> watcher_;
-  const std::shared_ptr<Mapping> control_;
+  const std::shared_ptr<Mapping> doorbell_;
   const ForkMark mark_;
 
   std::mutex dialling_;  // held while connecting, which may wait

@@ -6,11 +6,11 @@
 #include <set>
 #include <unordered_map>
 
-#include "fabric/shm/process.h"
-#include "fabric/shm/segments.h"
-#include "fabric/shm/token.h"
-#include "fabric/shm/watcher.h"
+#include "fabric/process.h"
+#include "fabric/segments.h"
 #include "fabric/shm/wire.h"
+#include "fabric/token.h"
+#include "fabric/watcher.h"
 
 namespace weft::shm {
 

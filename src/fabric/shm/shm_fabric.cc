@@ -1,7 +1,7 @@
 #include "fabric/shm/shm_fabric.h"
 
 #include "base/membarrier.h"
-#include "fabric/shm/doorbell.h"
+#include "fabric/doorbell.h"
 #include "fabric/shm/endpoint.h"
 #include "weft/communicator.h"
 #include "weft/error.h"
@@ -9,10 +9,10 @@
 namespace weft::shm {
 namespace {
 
-// The first segment that a fabric makes is its control segment.
-std::shared_ptr<Mapping> make_control(Segments& segments) {
-  segments.allocate(sizeof(Control), Segments::Use::kInternal);
-  return segments.find(kControlSegment)->mapping;
+// The first segment that a fabric makes holds its doorbell.
+std::shared_ptr<Mapping> make_doorbell(Segments& segments) {
+  segments.allocate(sizeof(Doorbell), Segments::Use::kInternal);
+  return segments.find(kDoorbellSegment)->mapping;
 }
 
 std::string member(std::size_t place, const Address& address) {
@@ -39,7 +39,7 @@ ShmFabric::ShmFabric()
     : token_(Token::random()),
       address_(Address::own(token_)),
       segments_(std::make_shared<Segments>()),
-      control_(make_control(*segments_)),
+      doorbell_(make_doorbell(*segments_)),
       watcher_(std::make_shared<Watcher>()),
       server_(std::make_unique<Server>(token_, segments_, *watcher_)) {
   register_heavy_fence();  // if there is none, sleepers look every millisecond
@@ -88,7 +88,7 @@ std::shared_ptr<Remote> ShmFabric::remote(const Address& address) {
     return entry.second.use_count() == 1 && entry.second->is_lost();
   });
   auto& remote = remotes_[address.token];
-  if (!remote) remote = std::make_shared<Remote>(address, token_, watcher_, control_);
+  if (!remote) remote = std::make_shared<Remote>(address, token_, watcher_, doorbell_);
   return remote;
 }
 
@@ -105,9 +105,9 @@ std::unique_ptr<Endpoint> ShmFabric::open(const std::vector<std::string>& addres
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (static_cast<int>(i) == me) continue;
-    naming(i, members[i], [&] { remotes[i]->segment(kControlSegment, deadline); });
+    naming(i, members[i], [&] { remotes[i]->segment(kDoorbellSegment, deadline); });
   }
-  return std::make_unique<ShmEndpoint>(segments_, control_, remotes, me, patience);
+  return std::make_unique<ShmEndpoint>(segments_, doorbell_, remotes, me, patience);
 }
 
 SymmetricBlock ShmFabric::allocate(std::size_t bytes) {
@@ -126,16 +126,16 @@ Location ShmFabric::locate(const void* data, std::size_t bytes) const {
 
 std::uint32_t ShmFabric::announce() {
   mark_.check();
-  return shm::announce(control());
+  return weft::announce(doorbell());
 }
 
-void ShmFabric::sleep(std::uint32_t announced) { shm::sleep(control(), announced); }
+void ShmFabric::sleep(std::uint32_t announced) { weft::sleep(doorbell(), announced); }
 
-void ShmFabric::retire() { shm::retire(control()); }
+void ShmFabric::retire() { weft::retire(doorbell()); }
 
 void ShmFabric::ring() {
   mark_.check();
-  shm::ring(control());
+  weft::ring(doorbell());
 }
 
 }  // namespace weft::shm
@@ -145,8 +145,8 @@ namespace weft {
 std::shared_ptr<Fabric> make_shm_fabric() { return std::make_shared<shm::ShmFabric>(); }
 
 std::shared_ptr<Fabric> process_fabric() {
-  if (auto fabric = shm::default_fabric()) return fabric;
-  return shm::keep_default_fabric(make_shm_fabric());
+  if (auto fabric = default_fabric()) return fabric;
+  return keep_default_fabric(make_shm_fabric());
 }
 
 std::shared_ptr<void> symmetric_alloc(Fabric& fabric, std::size_t bytes) {

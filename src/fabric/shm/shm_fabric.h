@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "fabric/process.h"
+#include "fabric/segments.h"
 #include "fabric/shm/address.h"
 #include "fabric/shm/layout.h"
-#include "fabric/shm/process.h"
 #include "fabric/shm/remote.h"
-#include "fabric/shm/segments.h"
 #include "fabric/shm/server.h"
-#include "fabric/shm/watcher.h"
+#include "fabric/watcher.h"
 
 namespace weft::shm {
 
@@ -48,13 +48,13 @@ class ShmFabric final : public Fabric {
  private:
   std::vector<Address> parse_members(const std::vector<std::string>& addresses, int me) const;
   std::shared_ptr<Remote> remote(const Address& address);
-  Control& control() const { return *reinterpret_cast<Control*>(control_->data()); }
+  Doorbell& doorbell() const { return *reinterpret_cast<Doorbell*>(doorbell_->data()); }
 
   const ForkMark mark_;
   const Token token_;
   const Address address_;
   const std::shared_ptr<Segments> segments_;
-  const std::shared_ptr<Mapping> control_;
+  const std::shared_ptr<Mapping> doorbell_;
   const std::shared_ptr<Watcher> watcher_;
   std::unique_ptr<Server> server_;
   std::mutex mutex_;

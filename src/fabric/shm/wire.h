@@ -19,7 +19,7 @@
 
 #include "base/unique_fd.h"
 #include "fabric/shm/layout.h"
-#include "fabric/shm/token.h"
+#include "fabric/token.h"
 
 namespace weft::shm {
 

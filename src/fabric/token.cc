@@ -1,11 +1,11 @@
-#include "fabric/shm/token.h"
+#include "fabric/token.h"
 
 #include <sys/random.h>
 
 #include "base/errno_text.h"
 #include "weft/error.h"
 
-namespace weft::shm {
+namespace weft {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
@@ -16,7 +16,7 @@ Token Token::random() {
   Token token;
   // Up to 256 bytes come whole or not at all.
   if (::getrandom(token.bytes.data(), token.bytes.size(), 0) < 0) {
-    throw Unsupported("shm: no random numbers for a name, " + errno_text("getrandom"));
+    throw Unsupported("no random numbers for the name of a fabric, " + errno_text("getrandom"));
   }
   return token;
 }
@@ -42,4 +42,4 @@ std::optional<Token> Token::parse(std::string_view hex) {
   return token;
 }
 
-}  // namespace weft::shm
+}  // namespace weft

@@ -7,7 +7,7 @@
 
 #include "base/unique_fd.h"
 
-namespace weft::shm {
+namespace weft {
 
 // Memory of the length `bytes` (whole pages), zeroed, with no name in any file system: gone
 // with its last descriptor and mapping. Sealed, so that it never shrinks under a peer that
@@ -45,4 +45,4 @@ class Mapping {
   std::atomic<bool> released_{false};
 };
 
-}  // namespace weft::shm
+}  // namespace weft

@@ -1,11 +1,11 @@
-#include "fabric/shm/segments.h"
+#include "fabric/segments.h"
 
 #include <algorithm>
 
-#include "fabric/shm/layout.h"
+#include "fabric/location.h"
 #include "weft/error.h"
 
-namespace weft::shm {
+namespace weft {
 
 // What a thread found last: addresses that lie in one segment, or in the gap between two.
 struct Segments::Memo {
@@ -113,4 +113,4 @@ Location Segments::locate(const void* data, std::size_t bytes) const {
   return memo.where + (place - memo.begin);
 }
 
-}  // namespace weft::shm
+}  // namespace weft

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace weft::shm {
+namespace weft {
 
 struct Token {
   std::array<std::uint8_t, 16> bytes{};
@@ -19,4 +19,4 @@ struct Token {
   auto operator<=>(const Token&) const = default;
 };
 
-}  // namespace weft::shm
+}  // namespace weft

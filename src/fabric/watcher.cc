@@ -1,4 +1,4 @@
-#include "fabric/shm/watcher.h"
+#include "fabric/watcher.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -10,7 +10,7 @@
 #include "base/errno_text.h"
 #include "weft/error.h"
 
-namespace weft::shm {
+namespace weft {
 namespace {
 
 // Signals are the application's: its own threads take them.
@@ -28,7 +28,7 @@ class SignalsBlocked {
 };
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw Unsupported("shm: cannot watch for peers, " + why);
+  throw Unsupported("cannot watch for peers, " + why);
 }
 
 }  // namespace
@@ -94,4 +94,4 @@ void Watcher::run() {
   }
 }
 
-}  // namespace weft::shm
+}  // namespace weft

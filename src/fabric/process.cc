@@ -1,4 +1,4 @@
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "fabric/fabric.h"
-#include "fabric/shm/segments.h"
 #include "weft/error.h"
 
-namespace weft::shm {
+namespace weft {
 namespace {
 
 struct Process {
@@ -21,8 +20,8 @@ struct Process {
   std::mutex gate;  // NoFork; taken before `mutex`
   std::mutex mutex;
   std::set<int> live;
-  std::map<Token, std::weak_ptr<Segments>> local;
-  std::vector<std::shared_ptr<Segments>> held;  // while a fork is under way
+  std::map<Token, std::weak_ptr<Forkable>> local;
+  std::vector<std::shared_ptr<Forkable>> held;  // while a fork is under way
   std::weak_ptr<Fabric> fabric;
 };
 
@@ -39,14 +38,14 @@ class ForkHandler {
     process().gate.lock();
     process().mutex.lock();
     for (const auto& [token, watched] : process().local) {
-      auto segments = watched.lock();
-      if (!segments) continue;
-      segments->hold();
-      process().held.push_back(std::move(segments));
+      auto enrolled = watched.lock();
+      if (!enrolled) continue;
+      enrolled->hold();
+      process().held.push_back(std::move(enrolled));
     }
   }
   static void parent() {
-    for (const auto& segments : process().held) segments->let_go();
+    for (const auto& enrolled : process().held) enrolled->let_go();
     process().held.clear();
     process().mutex.unlock();
     process().gate.unlock();
@@ -55,7 +54,7 @@ class ForkHandler {
     Process& own = process();
     for (int fd : own.live) ::close(fd);
     own.live.clear();
-    for (const auto& segments : own.held) segments->part_from_parent();
+    for (const auto& enrolled : own.held) enrolled->part_from_parent();
     own.local.clear();
     own.fabric.reset();
     // relaxed: the child has one thread.
@@ -103,15 +102,15 @@ LiveFd::~LiveFd() {
   ::close(fd_);
 }
 
-std::shared_ptr<Segments> find_local(const Token& token) {
+std::shared_ptr<Forkable> find_local(const Token& token) {
   std::lock_guard lock(process().mutex);
   const auto found = process().local.find(token);
   return found == process().local.end() ? nullptr : found->second.lock();
 }
 
-void enrol_local(const Token& token, std::shared_ptr<Segments> segments) {
+void enrol_local(const Token& token, std::shared_ptr<Forkable> enrolled) {
   std::lock_guard lock(process().mutex);
-  process().local[token] = segments;
+  process().local[token] = enrolled;
 }
 
 void withdraw_local(const Token& token) {
@@ -131,4 +130,4 @@ std::shared_ptr<Fabric> keep_default_fabric(const std::shared_ptr<Fabric>& fabri
   return fabric;
 }
 
-}  // namespace weft::shm
+}  // namespace weft

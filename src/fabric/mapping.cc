@@ -1,4 +1,4 @@
-#include "fabric/shm/mapping.h"
+#include "fabric/mapping.h"
 
 #include <fcntl.h>
 #include <linux/memfd.h>
@@ -12,15 +12,15 @@
 #include "base/errno_text.h"
 #include "weft/error.h"
 
-namespace weft::shm {
+namespace weft {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 [[noreturn]] void refuse(const char* call, std::size_t bytes, const char* remedy = "") {
-  throw Unsupported("shm: no " + std::to_string(bytes) + " bytes of shared memory, " +
-                    errno_text(call) + remedy);
+  throw Unsupported("no " + std::to_string(bytes) + " bytes of shared memory, " + errno_text(call) +
+                    remedy);
 }
 
 // Huge pages fit only where the address is a multiple of theirs: maps the file at the first
@@ -76,7 +76,7 @@ std::shared_ptr<Mapping> Mapping::of(int fd, std::size_t bytes) {
   struct stat status{};
   if (::fstat(fd, &status) != 0 || static_cast<std::size_t>(status.st_size) < bytes ||
       (::fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0) {
-    throw Unsupported("shm: memory that a peer passed could shrink while it is read");
+    throw Unsupported("memory that a peer passed could shrink while it is read");
   }
   void* const data = bytes >= kHugePage
                          ? map_aligned(fd, bytes)
@@ -87,4 +87,4 @@ std::shared_ptr<Mapping> Mapping::of(int fd, std::size_t bytes) {
 
 Mapping::~Mapping() { ::munmap(data_, bytes_); }
 
-}  // namespace weft::shm
+}  // namespace weft

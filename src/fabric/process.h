@@ -13,15 +13,22 @@
 #include <memory>
 #include <mutex>
 
-#include "fabric/shm/token.h"
+#include "fabric/token.h"
 
 namespace weft {
+
 class Fabric;
-}
 
-namespace weft::shm {
-
-class Segments;
+// What a fabric has in the process that a fork must find whole, under its own name.
+class Forkable {
+ public:
+  virtual ~Forkable() = default;
+  // Held across the fork.
+  virtual void hold() = 0;
+  virtual void let_go() = 0;
+  // In the child, between the two.
+  virtual void part_from_parent() = 0;
+};
 
 // Where an object was made: here, or in an ancestor of this forked process. Thread safe.
 class ForkMark {
@@ -79,10 +86,9 @@ class LiveFd {
   ForkMark mark_;
 };
 
-// The segments of a fabric of this process, by its name; null: no such fabric lives here.
-// A peer in the same process is then reached by the very same addresses. Thread safe.
-std::shared_ptr<Segments> find_local(const Token& token);
-void enrol_local(const Token& token, std::shared_ptr<Segments> segments);
+// What the fabric named `token` enrolled; null: no such fabric lives here. Thread safe.
+std::shared_ptr<Forkable> find_local(const Token& token);
+void enrol_local(const Token& token, std::shared_ptr<Forkable> enrolled);
 void withdraw_local(const Token& token);
 
 // The fabric that process_fabric() hands out while anybody holds it. A forked child has none.
@@ -90,4 +96,4 @@ std::shared_ptr<Fabric> default_fabric();
 // Keeps `fabric`, unless another thread was first; returns the one kept.
 std::shared_ptr<Fabric> keep_default_fabric(const std::shared_ptr<Fabric>& fabric);
 
-}  // namespace weft::shm
+}  // namespace weft

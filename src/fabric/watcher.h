@@ -8,9 +8,9 @@
 #include <memory>
 #include <mutex>
 
-#include "fabric/shm/process.h"
+#include "fabric/process.h"
 
-namespace weft::shm {
+namespace weft {
 
 // Thread safe. Handlers run on the watcher's thread, one at a time, and must not block
 // or throw. In a forked child it does nothing.
@@ -44,4 +44,4 @@ class Watcher {
   bool running_ = false;
 };
 
-}  // namespace weft::shm
+}  // namespace weft

@@ -11,9 +11,10 @@
 
 #include "base/unique_fd.h"
 #include "fabric/fabric.h"
-#include "fabric/shm/mapping.h"
+#include "fabric/mapping.h"
+#include "fabric/process.h"
 
-namespace weft::shm {
+namespace weft {
 
 struct Segment {
   UniqueFd memory;
@@ -21,7 +22,7 @@ struct Segment {
 };
 
 // Thread safe.
-class Segments {
+class Segments final : public Forkable {
  public:
   // Whether locate() is to find it: what the user allocated, or a lane's mailboxes.
   enum class Use { kUser, kInternal };
@@ -37,12 +38,11 @@ class Segments {
   // take no lock.
   Location locate(const void* data, std::size_t bytes) const;
 
-  // Around a fork: held across it, so that the child finds the table whole.
-  void hold() { mutex_.lock(); }
-  void let_go() { mutex_.unlock(); }
-  // In the child, between the two: what the user allocated becomes the child's own, copied page by
-  // page as it writes, as ordinary memory does. It never writes into its parent's.
-  void part_from_parent();
+  // Held across a fork, so that the child finds the table whole. What the user allocated then
+  // becomes the child's own, copied page by page as it writes, as ordinary memory does.
+  void hold() override { mutex_.lock(); }
+  void let_go() override { mutex_.unlock(); }
+  void part_from_parent() override;
 
  private:
   struct Memo;
@@ -63,4 +63,4 @@ class Segments {
   std::atomic<std::uint64_t> version_{0};
 };
 
-}  // namespace weft::shm
+}  // namespace weft

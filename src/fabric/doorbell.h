@@ -12,25 +12,29 @@
 #include <atomic>
 #include <cstdint>
 
-#include "fabric/shm/layout.h"
+namespace weft {
 
-namespace weft::shm {
+// A doorbell: all zeros at first. It may lie in shared memory.
+struct alignas(64) Doorbell {
+  std::atomic<std::uint32_t> sleepers;  // threads that announced themselves
+  std::atomic<std::uint32_t> bell;      // odd: rung since the last announcement
+};
 
 // The second half of ring(): makes the bell odd, wakes if it was even.
-void wake(Control& control);
+void wake(Doorbell& door);
 
-// After a store that the owner of `control` may be waiting for.
-inline void ring(Control& control) {
+// After a store that the owner of `door` may be waiting for.
+inline void ring(Doorbell& door) {
   // Holds the compiler to the order; the processor is held by the sleeper's heavy fence.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // relaxed: it orders nothing, see above.
-  if (control.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    wake(control);
+  if (door.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    wake(door);
 }
 
 // The owner's side: Fabric::announce, sleep and retire.
-std::uint32_t announce(Control& control);
-void sleep(Control& control, std::uint32_t announced);
-void retire(Control& control);
+std::uint32_t announce(Doorbell& door);
+void sleep(Doorbell& door, std::uint32_t announced);
+void retire(Doorbell& door);
 
-}  // namespace weft::shm
+}  // namespace weft
