@@ -1,6 +1,6 @@
 # Every command sets up what it needs first: see scripts/setup.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm test-torch-full peers bench lint format clean
+.PHONY: help demo test test-arm test-torch-full peers bench results lint format clean
 
 help:
 	@echo 'make demo      train LeNet on two processes, through Weft and through Gloo'
@@ -9,6 +9,7 @@ help:
 	@echo 'make test-torch-full  the tests that PyTorch has for a backend, on Weft (a quarter of an hour; can be broken off)'
 	@echo 'make peers     set up the libraries that `weft bench --peers` measures against'
 	@echo 'make bench     measure everything beside all of them into docs/results (half an hour)'
+	@echo 'make results   write the pages of docs/results from the data that lies beside them'
 	@echo 'make lint      formatting, linters, types and the include arrows'
 	@echo 'make format    format the sources in place'
 	@echo 'make clean     remove build/ (.venv stays)'
@@ -36,6 +37,10 @@ bench:
 	@scripts/setup demo
 	@scripts/peers
 	@scripts/bench
+
+results:
+	@scripts/setup demo
+	@scripts/results/all
 
 lint:
 	@scripts/setup lint

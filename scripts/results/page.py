@@ -1,0 +1,58 @@
+"""What the scripts that make the pages of docs/results share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    """The rows of docs/results/NAME.jsonl."""
+    lines = (RESULTS / f"{name}.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def write(name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes docs/results/NAME.jsonl, a row a line."""
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (RESULTS / f"{name}.jsonl").write_text(text)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in (header, *rows)]
+    return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]])
+
+
+def fill(page: str, parts: Mapping[str, str]) -> None:
+    """Replaces what docs/results/PAGE.md has between `<!-- NAME -->` and `<!-- end -->`.
+
+    Raises:
+        ValueError: the page has no such place.
+    """
+    path = RESULTS / f"{page}.md"
+    text = path.read_text()
+    for name, part in parts.items():
+        before, mark, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        if not mark or not end:
+            raise ValueError(f"{path} has no <!-- {name} --> with an <!-- end --> after it")
+        text = before + mark + part + "\n" + end + after
+    path.write_text(text)
+
+
+def size(nbytes: int) -> str:
+    """Bytes as the pages write them: 8, 4 Ki, 25 Mi."""
+    for unit, shift in (("Gi", 30), ("Mi", 20), ("Ki", 10)):
+        if nbytes and nbytes % (1 << shift) == 0:
+            return f"{nbytes >> shift} {unit}"
+    return str(nbytes)
+
+
+def digits(number: float) -> str:
+    """Three digits or so: 0.34, 23.1, 1469."""
+    return f"{number:.{2 if number < 10 else 1 if number < 100 else 0}f}"
