@@ -108,13 +108,15 @@ void ring_allgather(Builder& b, const Group& group, int channel, const BlockOf& 
   }
 }
 
-void direct_allgather(Builder& b, const Group& group, int channel, const BlockOf& block) {
+void direct_allgather(Builder& b, const Group& group, int channel, const BlockOf& block,
+                      const Arrived& arrived) {
   for (int hop = 1; hop < group.size(); ++hop) {
     const int place = group.wrap(group.me() - hop);
     const Operand output = block(place);
     b.wait(group.at(place), channel, output);
     b.copy({output}, b.slot(group.at(place), channel));
     b.credit(group.at(place), channel, output);
+    if (arrived) arrived(place);
   }
 }
 

@@ -95,7 +95,8 @@ using Arrived = std::function<void(int place)>;
 // since it knows best from where: to the right neighbour for the ring, to all others for direct.
 void ring_allgather(Builder& b, const Group& group, int channel, const BlockOf& block,
                     const Arrived& arrived = {});
-void direct_allgather(Builder& b, const Group& group, int channel, const BlockOf& block);
+void direct_allgather(Builder& b, const Group& group, int channel, const BlockOf& block,
+                      const Arrived& arrived = {});
 
 // Broadcasts the root's input down a tree into the outputs, chunk by chunk.
 void broadcast_down(Builder& b, const TreePlace& place, int channel);

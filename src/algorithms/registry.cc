@@ -23,6 +23,7 @@ std::vector<Algorithm> make_builtins() {
       allreduce_rabenseifner(),
       allreduce_two_level(),
       allreduce_multi_leader(),
+      allreduce_tree_levels(),
       allreduce_direct(),
       broadcast_one_shot(),
       broadcast_knomial(),

@@ -16,6 +16,7 @@ Algorithm allreduce_recursive_doubling();
 Algorithm allreduce_rabenseifner();
 Algorithm allreduce_two_level();
 Algorithm allreduce_multi_leader();
+Algorithm allreduce_tree_levels();
 Algorithm allreduce_direct();
 Algorithm broadcast_one_shot();
 Algorithm broadcast_knomial();

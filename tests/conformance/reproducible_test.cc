@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "algorithms/registry.h"
 #include "support/ranks.h"
 #include "unit/kernels_reference.h"
 #include "weft/error.h"
@@ -18,7 +19,8 @@ using Bytes = std::vector<std::byte>;
 // A count that leaves blocks and chunks of unequal sizes, and some of one element.
 constexpr std::size_t kCount = 5003;
 
-// Sums of these depend on the order: sizes from denormal to 2^20, of both signs.
+// Sums of these depend on the order: sizes from denormal to 2^20, of both signs; a few infinities
+// and NaNs.
 Bytes elements(DType dtype, int rank, std::size_t count) {
   std::mt19937 random(static_cast<unsigned>(rank) + 17);
   Bytes bytes(count * size_of(dtype));
@@ -26,6 +28,7 @@ Bytes elements(DType dtype, int rank, std::size_t count) {
     auto value = [&] {
       const int exponent = static_cast<int>(random() % 40) - 20;
       const float fraction = static_cast<float>(random() % 4096) / 2048 - 1;
+      if (random() % 512 == 0) return fraction < 0 ? NAN : INFINITY;
       return std::ldexp(fraction, random() % 16 == 0 ? -133 : exponent);
     };
     for (std::size_t i = 0; i < count; ++i) {
@@ -106,6 +109,11 @@ void expect_reduce_scatter(Communicator& comm, Case c) {
       << "reduce_scatter, " << ranks << " ranks, " << name_of(c.dtype);
 }
 
+bool serves(const std::string& algorithm, int ranks) {
+  return algorithm.empty() ||
+         refusal(find_algorithm(algorithm, Collective::kAllreduce), ranks, {}).empty();
+}
+
 class Reproducible : public ::testing::TestWithParam<int> {};
 
 TEST_P(Reproducible, BitsAreThoseOfTheTree) {
@@ -117,8 +125,8 @@ TEST_P(Reproducible, BitsAreThoseOfTheTree) {
     Variable chunks("WEFT_CHUNK", chunk);
     run_ranks(ranks, [&](Communicator& comm) {
       for (std::size_t i = 0; i < std::size(kCases); ++i) {
-        for (const char* algorithm : {"", "one_shot", "two_shot", "direct"})
-          expect_allreduce(comm, kCases[i], algorithm, wanted[i]);
+        for (const char* algorithm : {"", "one_shot", "two_shot", "direct", "tree_levels"})
+          if (serves(algorithm, ranks)) expect_allreduce(comm, kCases[i], algorithm, wanted[i]);
         expect_reduce(comm, kCases[i], comm.size() - 1, wanted[i]);
         expect_reduce_scatter(comm, kCases[i]);
       }
@@ -128,6 +136,25 @@ TEST_P(Reproducible, BitsAreThoseOfTheTree) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Reproducible, ::testing::Values(1, 2, 3, 4, 5, 8),
                          [](const auto& info) { return std::to_string(info.param); });
+
+// Nodes of four, whose sums travel before they are rounded.
+TEST(Reproducibility, LevelsAddUpAsOneTree) {
+  constexpr int kRanks = 16;
+  Variable reproducible("WEFT_REPRODUCIBLE", "1");
+  std::vector<Bytes> wanted;
+  for (const Case& c : kCases) wanted.push_back(expected(c.dtype, c.op, kRanks, kCount));
+  run_ranks(kRanks, [&](Communicator& comm) {
+    for (std::size_t i = 0; i < std::size(kCases); ++i)
+      expect_allreduce(comm, kCases[i], "tree_levels", wanted[i]);
+  });
+}
+
+TEST(Reproducibility, NodesThatAreNoSubtreesAreRefused) {
+  const Algorithm algorithm = find_algorithm("allreduce/tree_levels");
+  EXPECT_NE(refusal(algorithm, 12, {{"node", 3}}).find("no subtrees"), std::string::npos);
+  EXPECT_NE(refusal(algorithm, 12, {{"node", 8}}).find("divide"), std::string::npos);
+  EXPECT_EQ(refusal(algorithm, 12, {{"node", 4}}), "");
+}
 
 // The inputs above would show it.
 TEST(Reproducibility, OtherOrdersHaveOtherBits) {

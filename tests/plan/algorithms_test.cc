@@ -49,6 +49,7 @@ const std::vector<Row> kRows = {
       {{"node", 2}, {"pieces", 3}, {"outer", "rabenseifner"}},
       {{"node", 3}, {"pieces", 2}, {"leaders", 2}}},
      Rounds::kFromThreeRanks},
+    {"allreduce/tree_levels", {{}, {{"node", 4}}, {{"node", 8}}}},
     {"allreduce/direct"},
     {"broadcast/one_shot"},
     {"broadcast/knomial", {{}, {{"radix", 3}}, {{"radix", 4}}, {{"radix", 16}}}},
@@ -202,9 +203,9 @@ TEST(Algorithms, TheseAreReproducible) {
   std::set<std::string> names;
   for (const std::string& name : builtin_algorithm_names())
     if (find_algorithm(name).claims.reproducible) names.insert(name);
-  EXPECT_EQ(names,
-            (std::set<std::string>{"allreduce/direct", "allreduce/one_shot", "allreduce/two_shot",
-                                   "reduce/direct", "reduce_scatter/direct"}));
+  EXPECT_EQ(names, (std::set<std::string>{"allreduce/direct", "allreduce/one_shot",
+                                          "allreduce/tree_levels", "allreduce/two_shot",
+                                          "reduce/direct", "reduce_scatter/direct"}));
 }
 
 // DDP, FSDP and every data-parallel program rest on it.
