@@ -31,6 +31,7 @@
 #include <numeric>
 
 #include "algorithms/hops.h"
+#include "algorithms/params.h"
 #include "algorithms/pattern.h"
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
@@ -178,12 +179,8 @@ void write(Builder& b) {
   write_hops(b, member.spread_in_node(0));
 }
 
-std::string refuses_word(const std::string& name, const std::string& word, bool doubling) {
-  if (word == "ring" || word == "rabenseifner" || word == "direct") return {};
-  if (doubling && word == "recursive_doubling") return {};
-  return name + " = " + word + ": give ring, rabenseifner, direct" +
-         (doubling ? ", recursive_doubling" : "");
-}
+const std::vector<std::string> kInner = {"ring", "rabenseifner", "direct"};
+const std::vector<std::string> kOuter = {"ring", "rabenseifner", "direct", "recursive_doubling"};
 
 std::string refuses(int ranks, const Params& params) {
   const int node = param_of(params, "node", node_size_for(ranks));
@@ -192,9 +189,8 @@ std::string refuses(int ranks, const Params& params) {
   if (leaders < 1 || leaders > node)
     return "leaders = " + std::to_string(leaders) + ": give 1 .. " + std::to_string(node);
   if (pieces < 1) return "pieces = " + std::to_string(pieces) + ": give 1 or more";
-  const Param ring("ring");
-  auto why = refuses_word("inner", param_of(params, "inner", ring).word(), false);
-  return why.empty() ? refuses_word("outer", param_of(params, "outer", ring).word(), true) : why;
+  const auto why = refusal_unless(params, "inner", kInner);
+  return why.empty() ? refusal_unless(params, "outer", kOuter) : why;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "weft/builder.h"
 
@@ -13,6 +14,19 @@ inline std::string refusal_below(const Params& params, const char* name, int lea
   if (given >= least) return {};
   return std::string(name) + " = " + std::to_string(given) + ": give " + std::to_string(least) +
          " or more";
+}
+
+// Why `params` will not do if the word `name` is given and none of `words`.
+inline std::string refusal_unless(const Params& params, const char* name,
+                                  const std::vector<std::string>& words) {
+  const Param fallback(words.front());
+  const std::string& given = param_of(params, name, fallback).word();
+  std::string all;
+  for (const std::string& word : words) {
+    if (word == given) return {};
+    all += (all.empty() ? "" : ", ") + word;
+  }
+  return std::string(name) + " = " + given + ": give " + all;
 }
 
 }  // namespace weft

@@ -32,6 +32,8 @@ std::vector<Algorithm> make_builtins() {
       broadcast_chain_walk(),
       broadcast_chain_reversed(),
       broadcast_scatter_allgather(),
+      broadcast_scatter_ring(),
+      broadcast_two_level(),
       reduce_direct(),
       reduce_binomial(),
       allgather_direct(),

@@ -25,6 +25,8 @@ Algorithm broadcast_chain();
 Algorithm broadcast_chain_walk();
 Algorithm broadcast_chain_reversed();
 Algorithm broadcast_scatter_allgather();
+Algorithm broadcast_scatter_ring();
+Algorithm broadcast_two_level();
 Algorithm reduce_direct();
 Algorithm reduce_binomial();
 Algorithm allgather_direct();

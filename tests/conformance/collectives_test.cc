@@ -225,6 +225,7 @@ const Configured kConfigured[] = {
      "broadcast/walk_of_5",
      {{"tree", std::vector{6, 5, 6, 5, 7, 7, 7, -1}}}},
     {"broadcast/chain_reversed", "broadcast/reversed_of_3", {{"node", 3}}},
+    {"broadcast/two_level", "broadcast/levels_of_3", {{"node", 3}, {"overlap", 0}}},
 };
 
 // Makes those that a grid has not met before known.

@@ -47,8 +47,8 @@ TEST(Fit, FillsInWhatIsAskedForAndOpen) {
       {"lr_lr", 3, {}, {{"node", 3}}},
       // Of eight ranks the default has two a node: refused without the topology's four.
       {"multi_leader", 8, {{"leaders", 4}}, {{"node", 4}}},
-      {"two_level", 8, {}, {{"node", 4}}},
-      {"two_level", 6, {}, {}},  // 4 does not divide 6: its own default
+      {"allreduce/two_level", 8, {}, {{"node", 4}}},
+      {"allreduce/two_level", 6, {}, {}},  // 4 does not divide 6: its own default
       {"chain_reversed", 6, {{"root", 5}}, {{"node", 4}}},
       {"ta_pc", 3, {}, {{"tree", std::vector{3, 4, 4, -1, 3}}}},
       {"ta_pc", 3, {{"tree", std::vector{3, 3, 3, -1}}}, {}},

@@ -61,37 +61,13 @@ TEST(Price, PipelinedChainAndItsBestChunk) {
     }
 }
 
-// Down a binomial tree by halves, then around a ring.
-void scatter_ring(Builder& b) {
-  const int n = b.ranks(), me = b.rank();
-  b.blocks(n, n);
-  const int down = b.channel(8), around = b.channel(4);
-  const auto part = [&](int first, int blocks) {
-    return me == 0 ? b.input(first, blocks) : b.output(first, blocks);
-  };
-  b.chunks([&] {
-    int below = me == 0 ? n : me & -me;  // ranks of the own subtree
-    if (me > 0) {
-      b.wait(me - below, down, b.output(me, below));
-      b.copy({b.output(me, below)}, b.slot(me - below, down));
-      b.credit(me - below, down, b.output(me, below));
-    }
-    while (below /= 2) b.put(part(me + below, below), {me + below}, down);
-  });
-  const Group all(me, n);
-  b.chunks([&] {
-    b.put(part(me, 1), {all.at(me + 1)}, around);
-    ring_allgather(b, all, around, [&](int place) { return b.output(place); });
-  });
-}
-
 TEST(Price, ScatterAndRingAllgather) {
   for (int n : {2, 4, 8, 16, 64})
     for (std::size_t m : kBytes) {
-      const Plan plan = written(Collective::kBroadcast, n, scatter_ring);
       const double formula =
           (std::log2(n) + n - 1) * kStart + 2.0 * (n - 1) / n * bytes_of(m) / kBandwidth;
-      expect_within_1_percent(priced(plan, m, one_port(n)), formula, called("scatter", n, m));
+      expect_within_1_percent(whole("broadcast/scatter_ring", n, m, one_port(n)).seconds, formula,
+                              called("scatter", n, m));
     }
 }
 
