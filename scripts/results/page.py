@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+Item = TypeVar("Item")
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+
+
+def asked_for_data(doc: str | None) -> bool:
+    """Whether the command line says --data: to make the data anew first."""
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("--data", action="store_true", help="make the data anew first")
+    return bool(parser.parse_args().data)
+
+
+def steps(what: str, items: Sequence[Item]) -> Iterator[Item]:
+    """The items, one after the other, with a line on stderr that says how far it is."""
+    for number, item in enumerate(items, start=1):
+        print(f"\r{what}: {number} of {len(items)}", end="", file=sys.stderr, flush=True)
+        yield item
+    print(file=sys.stderr)
 
 
 def read(name: str) -> list[dict[str, Any]]:
