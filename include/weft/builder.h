@@ -131,6 +131,22 @@ struct Alias {
   Params params;
 };
 
+// An algorithm as users write it: "ring", "allreduce/multi_leader(node=4,pieces=2)",
+// "two_shot(chunk=64K)". `chunk` is no parameter of the plan: bytes of a chunk, at most; 0 where it
+// is not said.
+struct Choice {
+  std::string algorithm;
+  Params params;
+  std::size_t chunk = 0;
+  bool operator==(const Choice&) const = default;
+};
+// A value is a number, a word or a list of numbers, [0,2,1]; a chunk may have K, M or G after it,
+// powers of 1024. Throws InvalidArgument showing the text. It does not look whether there is such
+// an algorithm.
+Choice parse_choice(std::string_view text);
+// The inverse.
+std::string to_text(const Choice& choice);
+
 // One algorithm. `write` is called once for each rank.
 struct Algorithm {
   std::string name;  // "allreduce/ring"
@@ -141,14 +157,17 @@ struct Algorithm {
   std::function<std::string(int ranks, const Params&)> refuses = {};
   Claims claims = {};
   std::vector<Alias> aliases = {};
-  Params preset = {};  // taken where the caller gives none: those of the alias it was found by
+  // What the text that it was found by says, and the alias in it; taken where the caller gives
+  // none.
+  Params preset = {};
+  std::size_t chunk = 0;  // likewise
 };
 
 // Thread safe. The built-in algorithms are always there.
 const std::vector<std::string>& builtin_algorithm_names();
 std::vector<std::string> algorithm_names();
 // Accepts the full name, the part after the slash if only one algorithm has it, or an alias, in
-// this order. Throws InvalidArgument listing what there is.
+// this order, and after it parameters as in Choice. Throws InvalidArgument listing what there is.
 Algorithm find_algorithm(std::string_view name);
 // The same among the algorithms of one collective, where the part after the slash is unique.
 Algorithm find_algorithm(std::string_view name, Collective collective);

@@ -35,6 +35,9 @@ struct CommunicatorOptions {
   // rounded once. Holds for all ranks if any of them asks for it, here or by WEFT_REPRODUCIBLE=1.
   // An algorithm that is named and adds up otherwise is refused with Unsupported.
   bool reproducible = false;
+  // The tuning file (docs/selection.md) by which algorithms are chosen; "none" for none. Empty:
+  // WEFT_TUNING, or the user's own. Rank 0's holds for all ranks; the others' are not read.
+  std::string tuning = {};
 };
 
 // A collective in flight. Copies refer to the same operation. Thread safe.
@@ -91,8 +94,12 @@ struct Call {
   double scale = 1.0;  // kPremulSum's factor, equal on all ranks
   std::span<const std::size_t> input_counts = {};
   std::span<const std::size_t> output_counts = {};
-  // Overrides selection: "ring", "allreduce/ring". Equal on all ranks.
+  // Overrides selection: "ring", "allreduce/multi_leader(node=4,chunk=64K)". Equal on all ranks.
   std::string_view algorithm = {};
+  // The buffers of all ranks lie in symmetric memory: selection then looks at what was measured
+  // there. Equal on all ranks. Where it does not hold, an algorithm that reaches into peers' memory
+  // may have been chosen, which throws InvalidArgument.
+  bool symmetric = false;
   // Zero: the communicator's.
   std::chrono::milliseconds timeout{0};
 };
@@ -139,7 +146,7 @@ class Communicator {
   // Ends all that is in flight here and on the peers, which see Aborted with `why`.
   void abort(const std::string& why);
 
-  // The algorithm that a call would use, as "allreduce/ring".
+  // The algorithm that a call would use, as "allreduce/ring" or "allreduce/ring(chunk=64K)".
   std::string algorithm_for(const Call& call) const;
 
   // Named shorthands of run().

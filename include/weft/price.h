@@ -23,7 +23,8 @@
 namespace weft {
 
 struct PriceOptions {
-  std::size_t chunk = 0;  // bytes; 0: as a communicator would choose
+  std::size_t chunk =
+      0;  // bytes; 0: as the algorithm's text says, or as a communicator would choose
   DType dtype = DType::kF32;
   // Outputs lie in symmetric memory, where puts with destinations arrive in place.
   bool symmetric = false;

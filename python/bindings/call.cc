@@ -73,6 +73,7 @@ BoundCall bind_call(const CallArguments& arguments, int rank, int size) {
   bound.call.op = weft::parse_reduce_op(arguments.op);
   bound.call.count = arguments.count;
   bound.call.root = arguments.root;
+  bound.call.symmetric = arguments.symmetric;
   bound.call.scale = arguments.scale;
   bound.call.timeout = milliseconds(arguments.timeout);
   bound.algorithm = arguments.algorithm;

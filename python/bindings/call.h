@@ -23,6 +23,7 @@ struct CallArguments {
   Counts input_counts;
   Counts output_counts;
   std::string algorithm;
+  bool symmetric = false;
   double timeout = 0.0;  // seconds
 };
 

@@ -65,11 +65,12 @@ class PyCommunicator {
   ~PyCommunicator() { close(); }
 
   static PyCommunicator create(nb::object store, int rank, int size, double timeout,
-                               bool reproducible) {
+                               bool reproducible, std::string tuning) {
     weft::CommunicatorOptions options;
     options.timeout = milliseconds(timeout);
     options.interrupt = check_signals;
     options.reproducible = reproducible;
+    options.tuning = std::move(tuning);
     std::shared_ptr<weft::Store> shared = store_of(std::move(store));
     nb::gil_scoped_release release;
     return PyCommunicator(weft::Communicator::create(shared, rank, size, options));
@@ -126,13 +127,14 @@ class PyCommunicator {
 
   std::string algorithm_for(const std::string& collective, std::size_t count,
                             const std::string& dtype, const std::string& op, int root,
-                            const std::string& algorithm) const {
+                            const std::string& algorithm, bool symmetric) const {
     weft::Call call{weft::parse_collective(collective)};
     call.count = count;
     call.dtype = weft::parse_dtype(dtype);
     call.op = weft::parse_reduce_op(op);
     call.root = root;
     call.algorithm = algorithm;
+    call.symmetric = symmetric;
     // The call is checked as if it were made. Memory that is never touched costs nothing.
     const std::size_t most = count * static_cast<std::size_t>(size_) * weft::size_of(call.dtype);
     auto input = std::make_unique_for_overwrite<std::byte[]>(most);
@@ -168,9 +170,9 @@ class PyCommunicator {
 CallArguments arguments_of(const std::string& collective, nb::object input, nb::object output,
                            std::size_t count, const std::string& op, int root, double scale,
                            Counts input_counts, Counts output_counts, const std::string& algorithm,
-                           double timeout) {
-  return {collective, input,        output,        count,     op,     root,
-          scale,      input_counts, output_counts, algorithm, timeout};
+                           bool symmetric, double timeout) {
+  return {collective, input,        output,        count,     op,        root,
+          scale,      input_counts, output_counts, algorithm, symmetric, timeout};
 }
 
 // A method of PyCommunicator that takes a call, with its arguments by name.
@@ -180,15 +182,16 @@ void def_call(nb::class_<PyCommunicator>& type, const char* name) {
       name,
       [](PyCommunicator& self, const std::string& collective, nb::object input, nb::object output,
          std::size_t count, const std::string& op, int root, double scale, Counts input_counts,
-         Counts output_counts, const std::string& algorithm, double timeout) {
+         Counts output_counts, const std::string& algorithm, bool symmetric, double timeout) {
         return (self.*Method)(arguments_of(collective, input, output, count, op, root, scale,
-                                           input_counts, output_counts, algorithm, timeout));
+                                           input_counts, output_counts, algorithm, symmetric,
+                                           timeout));
       },
       nb::arg("collective"), nb::arg("input").none() = nb::none(),
       nb::arg("output").none() = nb::none(), nb::arg("count") = 0, nb::arg("op") = "sum",
       nb::arg("root") = 0, nb::arg("scale") = 1.0, nb::arg("input_counts").none() = nb::none(),
       nb::arg("output_counts").none() = nb::none(), nb::arg("algorithm") = "",
-      nb::arg("timeout") = 0.0);
+      nb::arg("symmetric") = false, nb::arg("timeout") = 0.0);
 }
 
 }  // namespace
@@ -207,7 +210,8 @@ void bind_communicator(nb::module_& m) {
 
   nb::class_<PyCommunicator> type(m, "Communicator");
   type.def_static("create", &PyCommunicator::create, nb::arg("store"), nb::arg("rank"),
-                  nb::arg("size"), nb::arg("timeout"), nb::arg("reproducible") = false)
+                  nb::arg("size"), nb::arg("timeout"), nb::arg("reproducible") = false,
+                  nb::arg("tuning") = "")
       .def_prop_ro("rank", &PyCommunicator::rank)
       .def_prop_ro("size", &PyCommunicator::size)
       .def_prop_rw("timeout", &PyCommunicator::timeout, &PyCommunicator::set_timeout)
@@ -215,7 +219,8 @@ void bind_communicator(nb::module_& m) {
       .def("isend", &PyCommunicator::isend, nb::arg("x"), nb::arg("destination"), nb::arg("tag"))
       .def("irecv", &PyCommunicator::irecv, nb::arg("out"), nb::arg("source"), nb::arg("tag"))
       .def("algorithm_for", &PyCommunicator::algorithm_for, nb::arg("collective"), nb::arg("count"),
-           nb::arg("dtype"), nb::arg("op") = "sum", nb::arg("root") = 0, nb::arg("algorithm") = "")
+           nb::arg("dtype"), nb::arg("op") = "sum", nb::arg("root") = 0, nb::arg("algorithm") = "",
+           nb::arg("symmetric") = false)
       .def("split", &PyCommunicator::split, nb::arg("color"), nb::arg("key"))
       .def("abort", &PyCommunicator::abort, nb::arg("why"))
       .def("close", &PyCommunicator::close);

@@ -10,4 +10,5 @@ NB_MODULE(_core, m) {
   bind_plan(m);
   bind_topology(m);
   bind_price(m);
+  bind_select(m);
 }

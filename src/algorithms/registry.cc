@@ -137,12 +137,18 @@ std::vector<std::string> names_of(const std::vector<Algorithm>& algorithms) {
   return names;
 }
 
-// `of`: for the message, what kind of algorithm is looked for.
-Algorithm find_among(const std::vector<Algorithm>& algorithms, std::string_view name,
+// `text`: a name, perhaps with parameters. `of`: for the message, what kind is looked for.
+Algorithm find_among(const std::vector<Algorithm>& algorithms, std::string_view text,
                      const std::string& of) {
-  std::vector<Algorithm> found = meant_by(name, algorithms);
-  if (found.size() == 1) return found.front();
-  const std::string quoted = "\"" + std::string(name) + "\"" + of;
+  Choice choice = parse_choice(text);
+  std::vector<Algorithm> found = meant_by(choice.algorithm, algorithms);
+  if (found.size() == 1) {
+    choice.params.merge(found.front().preset);  // what is written goes before what the alias says
+    found.front().preset = std::move(choice.params);
+    found.front().chunk = choice.chunk;
+    return found.front();
+  }
+  const std::string quoted = "\"" + choice.algorithm + "\"" + of;
   if (found.empty())
     throw InvalidArgument("there is no algorithm " + quoted +
                           "; there are: " + joined(names_of(algorithms)));
@@ -164,7 +170,7 @@ bool has_root(Collective collective) {
 void check_name(const Algorithm& algorithm) {
   const std::string prefix = std::string(name_of(algorithm.collective)) + "/";
   if (!algorithm.name.starts_with(prefix) || algorithm.name.size() == prefix.size() ||
-      algorithm.name.find_first_of(" \t\n\"\\=/", prefix.size()) != std::string::npos)
+      algorithm.name.find_first_of(" \t\n\"\\=/(),", prefix.size()) != std::string::npos)
     throw InvalidArgument("\"" + algorithm.name + "\" is no name for a " +
                           std::string(name_of(algorithm.collective)) + ": call it \"" + prefix +
                           "my_name\"");

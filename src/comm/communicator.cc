@@ -1,27 +1,40 @@
 #include "weft/communicator.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/cpu.h"
+#include "base/host.h"
 #include "base/version.h"
 #include "comm/planner.h"
 #include "comm/point_to_point.h"
 #include "comm/rendezvous.h"
 #include "engine/lane.h"
+#include "select/settings.h"
+#include "select/tuning.h"
 #include "weft/error.h"
 
 namespace weft {
 
+// What the members have told each other, by rank.
+struct Members {
+  std::vector<std::string> addresses;  // of their fabrics
+  std::vector<std::string> machines;   // on which they are
+
+  int nodes() const {
+    return static_cast<int>(std::set<std::string>(machines.begin(), machines.end()).size());
+  }
+};
+
 struct Communicator::Impl {
   Impl(int rank, int size, std::chrono::milliseconds timeout, std::shared_ptr<Fabric> fabric,
-       std::vector<std::string> addresses, const Settings& settings,
-       std::function<void()> interrupt)
+       Members members, const Settings& settings, std::function<void()> interrupt)
       : rank(rank),
         size(size),
         timeout(timeout.count()),
         fabric(fabric),
         engine(Engine::of(fabric)),
-        addresses(std::move(addresses)),
+        members(std::move(members)),
         settings(settings),
         interrupt(std::move(interrupt)),
         planner(rank, size, settings, fabric) {}
@@ -30,7 +43,7 @@ struct Communicator::Impl {
   std::atomic<std::chrono::milliseconds::rep> timeout;
   const std::shared_ptr<Fabric> fabric;
   const std::shared_ptr<Engine> engine;
-  const std::vector<std::string> addresses;
+  const Members members;
   const Settings settings;
   const std::function<void()> interrupt;
   const std::shared_ptr<Fate> fate = std::make_shared<Fate>();
@@ -45,7 +58,7 @@ struct Communicator::Impl {
   }
 
   void open(const Exchange& exchange, Clock::time_point deadline) {
-    auto endpoints = open_endpoints(*fabric, 2, addresses, rank, exchange, deadline);
+    auto endpoints = open_endpoints(*fabric, 2, members.addresses, rank, exchange, deadline);
     lane = std::make_unique<Lane>(engine, std::move(endpoints[0]), rank, size, fate, interrupt);
     transfers = std::make_unique<PointToPoint>(engine, std::move(endpoints[1]), rank, size, fate,
                                                interrupt, planner);
@@ -67,17 +80,34 @@ struct Communicator::Impl {
 
 namespace {
 
-// What the members tell each other first.
-struct Members {
-  std::vector<std::string> addresses;  // of their fabrics
-  int cores;                           // that they have together
-};
+// What this rank says of choosing, or the error that all ranks are to see. Only rank 0 reads a
+// tuning file: its rows are handed out.
+std::string own_settings(int rank, const CommunicatorOptions& options) {
+  try {
+    Settings settings = Settings::from_environment();
+    settings.reproducible = settings.reproducible || options.reproducible;
+    const std::string file = rank == 0 ? tuning_file(options.tuning) : "";
+    if (!file.empty()) settings.tuned = read_tuning(file);
+    return join({"settings", settings.to_text()});
+  } catch (const InvalidArgument& error) {
+    return join({"error", "rank " + std::to_string(rank) + ": " + error.what()});
+  }
+}
 
-// Replaces `settings` by rank 0's; reproducible is what any rank asks for.
+Settings settings_of(const std::string& words) {
+  const std::vector<std::string> said = unjoin(words);
+  if (said.at(0) == "error") throw InvalidArgument(said.at(1));
+  return Settings::parse(said.at(1));
+}
+
+// `settings` become rank 0's; reproducible is what any rank asks for. Throws InvalidArgument on all
+// ranks if those of one are wrong.
 Members introduce(const Exchange& exchange, const std::string& address, int rank,
-                  Settings& settings) {
-  auto all = exchange("hello", join({kVersion, settings.to_text(), address, cpu_share()}));
-  std::vector<std::string> addresses, shares;
+                  const CommunicatorOptions& options, Settings& settings) {
+  auto all = exchange("hello", join({kVersion, own_settings(rank, options), address, cpu_share(),
+                                     host_identity().boot}));
+  Members members;
+  std::vector<std::string> shares;
   bool reproducible = false;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     std::vector<std::string> words = unjoin(all[peer]);
@@ -85,14 +115,17 @@ Members introduce(const Exchange& exchange, const std::string& address, int rank
       throw Mismatch("rank " + std::to_string(rank) + " runs Weft " + kVersion + ", rank " +
                      std::to_string(peer) + " Weft " + (words.empty() ? "?" : words[0]) +
                      ": install the same version everywhere");
-    const Settings theirs = Settings::parse(words.at(1));
+    Settings theirs = settings_of(words.at(1));
     reproducible = reproducible || theirs.reproducible;
-    if (peer == 0) settings = theirs;
-    addresses.push_back(words.at(2));
+    if (peer == 0) settings = std::move(theirs);
+    members.addresses.push_back(words.at(2));
     shares.push_back(words.at(3));
+    members.machines.push_back(words.at(4));
   }
   settings.reproducible = reproducible;
-  return {addresses, shared_cores(shares)};
+  settings.crowded = static_cast<int>(all.size()) > shared_cores(shares);
+  settings.nodes = members.nodes();
+  return members;
 }
 
 }  // namespace
@@ -106,13 +139,11 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
                           ": ranks count from 0 to size - 1");
   auto deadline = Clock::now() + options.timeout;
   auto fabric = options.fabric ? options.fabric : process_fabric();
-  Settings settings = Settings::from_environment();
-  settings.reproducible = settings.reproducible || options.reproducible;
+  Settings settings;
   Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
-  Members members = introduce(exchange, fabric->address(), rank, settings);
-  settings.crowded = size > members.cores;
-  auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric,
-                                     std::move(members.addresses), settings, options.interrupt);
+  Members members = introduce(exchange, fabric->address(), rank, options, settings);
+  auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric, std::move(members),
+                                     settings, options.interrupt);
   if (settings.crowded) impl->engine->expect_crowd();
   impl->open(exchange, deadline);
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
@@ -188,11 +219,13 @@ std::shared_ptr<Communicator> Communicator::split(int color, int key) {
     everyone("lanes", {});
     return nullptr;
   }
-  std::vector<std::string> addresses;
+  Members part;
   int me = 0;
   for (std::size_t place = 0; place < members.size(); ++place) {
     if (members[place].second == rank()) me = static_cast<int>(place);
-    addresses.push_back(impl_->addresses[static_cast<std::size_t>(members[place].second)]);
+    const auto old = static_cast<std::size_t>(members[place].second);
+    part.addresses.push_back(impl_->members.addresses[old]);
+    part.machines.push_back(impl_->members.machines[old]);
   }
   Exchange among = [&](const std::string& what, const std::string& mine) {
     auto all = everyone(what, mine);
@@ -201,8 +234,10 @@ std::shared_ptr<Communicator> Communicator::split(int color, int key) {
     return ours;
   };
   int size = static_cast<int>(members.size());
-  auto impl = std::make_unique<Impl>(me, size, timeout(), impl_->fabric, std::move(addresses),
-                                     impl_->settings, impl_->interrupt);
+  Settings settings = impl_->settings;
+  settings.nodes = part.nodes();
+  auto impl = std::make_unique<Impl>(me, size, timeout(), impl_->fabric, std::move(part), settings,
+                                     impl_->interrupt);
   impl->open(among, deadline);
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
 }
@@ -231,7 +266,7 @@ void Communicator::abort(const std::string& why) { impl_->fate->end(why); }
 
 std::string Communicator::algorithm_for(const Call& call) const {
   impl_->planner.check(call);
-  return impl_->planner.choose(call).algorithm;
+  return to_text(impl_->planner.choose(call));
 }
 
 std::uint64_t Communicator::sequence() const { return impl_->lane->sequence(); }

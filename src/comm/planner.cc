@@ -38,6 +38,11 @@ std::uint16_t fold_scale(double scale) {
   return static_cast<std::uint16_t>(bits ^ (bits >> 16));
 }
 
+bool rooted(Collective c) {
+  return c == Collective::kBroadcast || c == Collective::kReduce || c == Collective::kGather ||
+         c == Collective::kScatter;
+}
+
 bool by_pair(Collective c) {
   return c != Collective::kAllreduce && c != Collective::kBroadcast && c != Collective::kReduce &&
          c != Collective::kBarrier;
@@ -46,8 +51,8 @@ bool by_pair(Collective c) {
 // Equal but for the buffers.
 bool alike(const Call& a, const Call& b) {
   return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
-         a.root == b.root && a.scale == b.scale && a.algorithm == b.algorithm &&
-         a.input_counts.empty() && a.output_counts.empty();
+         a.root == b.root && a.scale == b.scale && a.symmetric == b.symmetric &&
+         a.algorithm == b.algorithm && a.input_counts.empty() && a.output_counts.empty();
 }
 
 }  // namespace
@@ -73,18 +78,21 @@ void Planner::rebind(const Call& call, Binding& binding) {
 
 void Planner::bind(const Call& call, Binding& binding) {
   check(call);
-  auto plan = plans_.get(choose(call), rank_, size_);
+  Choice choice = choose(call);
+  if (rooted(call.collective)) choice.params["root"] = call.root;
+  auto plan = plans_.get(choice, rank_, size_);
   const PlanShape& shape = plan->shape;
   binding.element = size_of(call.dtype);
   binding.accumulator = size_of(accumulator_of(call.dtype));
-  cut(call, shape, binding);
+  cut(call, shape, choice.chunk, binding);
   binding.reduce = kernels::find_reduce(call.dtype, call.op);
   binding.scale = call.op == ReduceOp::kAvg         ? 1.0 / size_
                   : call.op == ReduceOp::kPremulSum ? call.scale
                                                     : 1.0;
   binding.signature = {};
   binding.signature.count = call.count;
-  binding.signature.plan = digest(shape);
+  // Ranks that cut their messages in different ways would misread each other.
+  binding.signature.plan = digest(shape) ^ static_cast<std::uint32_t>(choice.chunk * 0x9e3779b1u);
   binding.signature.collective = static_cast<std::uint8_t>(call.collective);
   binding.signature.dtype = static_cast<std::uint8_t>(call.dtype);
   binding.signature.op = static_cast<std::uint8_t>(call.op);
@@ -108,7 +116,8 @@ void Planner::set_buffers(const Call& call, Binding& binding) const {
             : Location{};
 }
 
-void Planner::cut(const Call& call, const PlanShape& shape, Binding& binding) const {
+void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
+                  Binding& binding) const {
   const std::size_t unit = std::max<std::size_t>(1, 64 / binding.element);
   auto side = [&](std::span<const std::size_t> counts, int blocks) {
     if (!counts.empty()) return Partition::of(counts);
@@ -123,18 +132,18 @@ void Planner::cut(const Call& call, const PlanShape& shape, Binding& binding) co
   std::size_t block =
       by_pair(call.collective) || shape.output_blocks == 0 ? 0 : binding.parts[1].size(0, 1);
   binding.chunk = chunk_elements(shape, block, binding.element, binding.accumulator,
-                                 ArenaPool::kBytes, settings_);
+                                 ArenaPool::kBytes, {chunk, chunks_.crowded});
 }
 
 void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype,
                             int source, int destination) {
   int me = rank_ == source ? 0 : 1;
-  Choice choice{"sendrecv/stream", {}};
+  Choice choice{"sendrecv/stream", {}, 0};
   auto plan = plans_.get(choice, me, 2);
   binding.element = binding.accumulator = size_of(dtype);
   binding.parts[0] = binding.parts[1] = Partition::uniform(count, 1);
   binding.chunk = chunk_elements(plan->shape, count, binding.element, binding.element,
-                                 ArenaPool::kBytes, settings_);
+                                 ArenaPool::kBytes, chunks_);
   binding.signature = {};
   binding.signature.count = count;
   binding.signature.plan = digest(plan->shape);

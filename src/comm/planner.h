@@ -8,7 +8,8 @@
 #include <string>
 
 #include "engine/binding.h"
-#include "select/select.h"
+#include "select/chunk.h"
+#include "select/selector.h"
 #include "weft/communicator.h"
 
 namespace weft {
@@ -34,8 +35,13 @@ class PlanCache {
 // Thread safe but for `rebind`.
 class Planner {
  public:
-  Planner(int rank, int size, Settings settings, std::shared_ptr<Fabric> fabric)
-      : rank_(rank), size_(size), settings_(std::move(settings)), fabric_(std::move(fabric)) {}
+  // Throws InvalidArgument for settings that no call could be served by.
+  Planner(int rank, int size, const Settings& settings, std::shared_ptr<Fabric> fabric)
+      : rank_(rank),
+        size_(size),
+        selector_(size, settings),
+        chunks_{settings.chunk, settings.crowded},
+        fabric_(std::move(fabric)) {}
 
   // Throws InvalidArgument or Unsupported naming the rank and the argument.
   void bind(const Call& call, Binding& binding);
@@ -46,18 +52,19 @@ class Planner {
   void bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype, int source,
                      int destination);
 
-  Choice choose(const Call& call) const { return weft::choose(call, size_, settings_); }
+  Choice choose(const Call& call) const { return selector_.choose(call).choice; }
   // Throws as bind does.
   void check(const Call& call) const;
 
  private:
-  void cut(const Call& call, const PlanShape& shape, Binding& binding) const;
+  void cut(const Call& call, const PlanShape& shape, std::size_t chunk, Binding& binding) const;
   void set_buffers(const Call& call, Binding& binding) const;
   void check_buffers(const Call& call) const;
   [[noreturn]] void refuse(const Call& call, const std::string& what) const;
 
   const int rank_, size_;
-  const Settings settings_;
+  const Selector selector_;
+  const ChunkRule chunks_;  // where no choice says more
   const std::shared_ptr<Fabric> fabric_;
   PlanCache plans_;
   std::atomic<std::uint64_t> revisions_{0};

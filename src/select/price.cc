@@ -5,7 +5,7 @@
 
 #include "passes/cost/machine.h"
 #include "plan/check.h"
-#include "select/select.h"
+#include "select/chunk.h"
 #include "weft/fit.h"
 
 namespace weft {
@@ -30,7 +30,7 @@ cost::Cut cut(const PlanShape& shape, std::size_t bytes, const PriceOptions& opt
   cut.chunk = options.chunk > 0
                   ? std::max<std::size_t>(1, options.chunk / element)
                   : chunk_elements(shape, largest, element, size_of(accumulator_of(options.dtype)),
-                                   SIZE_MAX, Settings{});
+                                   SIZE_MAX, {});
   return cut;
 }
 
@@ -57,7 +57,9 @@ Price price(std::string_view algorithm, int ranks, std::size_t bytes, const Topo
   const Algorithm found = find_algorithm(algorithm);
   Params fitted = fit(found, ranks, params, topology), all = params;
   all.insert(fitted.begin(), fitted.end());
-  Price price = run(cost::Programs(found, ranks, all), bytes, topology, options);
+  PriceOptions cut = options;
+  if (cut.chunk == 0) cut.chunk = found.chunk;
+  Price price = run(cost::Programs(found, ranks, all), bytes, topology, cut);
   price.fitted = std::move(fitted);
   return price;
 }

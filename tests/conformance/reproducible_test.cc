@@ -1,13 +1,13 @@
 // Reproducible communicators: the bits are those of one tree over the ranks, whatever runs.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
 
 #include "algorithms/registry.h"
 #include "support/ranks.h"
+#include "support/variable.h"
 #include "unit/kernels_reference.h"
 #include "weft/error.h"
 
@@ -63,18 +63,6 @@ struct Case {
 constexpr Case kCases[] = {{DType::kF32, ReduceOp::kSum},  {DType::kBF16, ReduceOp::kSum},
                            {DType::kBF16, ReduceOp::kAvg}, {DType::kF16, ReduceOp::kAvg},
                            {DType::kF64, ReduceOp::kProd}, {DType::kC64, ReduceOp::kSum}};
-
-// Sets a variable of the environment for as long as it lives.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    setenv(name, value.c_str(), 1);
-  }
-  ~Variable() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 void expect_allreduce(Communicator& comm, Case c, const char* algorithm, const Bytes& wanted) {
   const std::size_t bytes = kCount * size_of(c.dtype);

@@ -1,0 +1,44 @@
+// How a call's algorithm is chosen, for those who want to see it: what `weft explain` shows.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "weft/builder.h"
+#include "weft/communicator.h"
+
+namespace weft {
+
+// In the order in which they are asked.
+enum class Rule : std::uint8_t {
+  kCall,         // the call names it
+  kEnvironment,  // WEFT_ALGORITHM names it
+  kTable,        // a row of the tuning file
+  kBuiltIn,      // a row of the table that Weft comes with
+};
+std::string_view name_of(Rule rule);  // "call", "environment", "table", "built-in"
+
+struct Selection {
+  Choice choice;  // chunk 0: by the size of a block
+  Rule rule = Rule::kBuiltIn;
+  int row = 0;  // kTable: of the file, from 1
+};
+
+struct SelectionOptions {
+  int nodes = 1;              // machines that the ranks are on
+  bool reproducible = false;  // as CommunicatorOptions
+  std::string tuning;         // as CommunicatorOptions
+};
+
+// What a communicator of `ranks` ranks, made in this process's environment, would run for `call`,
+// whose buffers are not looked at. Throws InvalidArgument and Unsupported as the call itself would.
+// Thread safe.
+Selection select(const Call& call, int ranks, const SelectionOptions& options = {});
+
+// The tuning file that such a communicator would read; empty: none.
+std::string tuning_file_for(const SelectionOptions& options);
+// The rows of a tuning file are looked through as when a communicator is made. Throws
+// InvalidArgument naming the file and the row.
+void check_tuning(const std::string& file);
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+// The table that Weft comes with. The first row that serves a call is taken.
+#include "select/row.h"
+
+namespace weft {
+namespace {
+
+// Below this a second crossing costs more than reducing everything everywhere.
+constexpr std::size_t kOneShotBytes = 16 << 10;
+// Above this many ranks one message to each costs more than passing it on.
+constexpr int kDirectRanks = 16;
+
+constexpr Extent<int> kAlone{1, 1};
+constexpr Extent<int> kFew{1, kDirectRanks};
+constexpr Extent<int> kAny{};
+constexpr Extent<std::size_t> kSmall{0, kOneShotBytes};
+constexpr Extent<std::size_t> kAll{};
+
+Row row(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes, const char* use) {
+  return {collective, ranks, {}, bytes, {}, {use, {}, 0}};
+}
+
+}  // namespace
+
+const std::vector<Row>& builtin_rows() {
+  using C = Collective;
+  // After those for few ranks come those for any; of these a reproducible communicator takes
+  // the last, where each rank adds up a block of all inputs: every other way has partial sums
+  // of its own.
+  static const std::vector<Row> rows = {
+      row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
+      row(C::kAllreduce, kFew, kSmall, "allreduce/one_shot"),
+      row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),
+      row(C::kAllreduce, kAny, kAll, "allreduce/ring"),
+      row(C::kAllreduce, kAny, kAll, "allreduce/two_shot"),
+      row(C::kBroadcast, kFew, kAll, "broadcast/one_shot"),
+      row(C::kBroadcast, kAny, kAll, "broadcast/knomial"),
+      row(C::kReduce, kFew, kAll, "reduce/direct"),
+      row(C::kReduce, kAny, kAll, "reduce/binomial"),
+      row(C::kReduce, kAny, kAll, "reduce/direct"),
+      row(C::kAllgather, kFew, kAll, "allgather/direct"),
+      row(C::kAllgather, kAny, kAll, "allgather/ring"),
+      row(C::kReduceScatter, kFew, kAll, "reduce_scatter/direct"),
+      row(C::kReduceScatter, kAny, kAll, "reduce_scatter/ring"),
+      row(C::kReduceScatter, kAny, kAll, "reduce_scatter/direct"),
+      row(C::kAlltoall, kFew, kAll, "alltoall/direct"),
+      row(C::kAlltoall, kAny, kAll, "alltoall/pairwise"),
+      row(C::kGather, kAny, kAll, "gather/direct"),
+      row(C::kScatter, kAny, kAll, "scatter/direct"),
+      row(C::kBarrier, kAny, kAll, "barrier/dissemination"),
+      row(C::kSendRecv, kAny, kAll, "sendrecv/stream"),
+  };
+  return rows;
+}
+
+}  // namespace weft

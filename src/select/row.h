@@ -1,0 +1,39 @@
+// A row of the tables by which algorithms are chosen.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "weft/builder.h"
+
+namespace weft {
+
+// From one number to another, both included.
+template <typename T>
+struct Extent {
+  T from = 0;
+  T to = std::numeric_limits<T>::max();
+  bool holds(T number) const { return from <= number && number <= to; }
+  bool all() const { return *this == Extent{}; }
+  bool operator==(const Extent&) const = default;
+};
+
+// Whom a row serves, and with what.
+struct Row {
+  Collective collective = Collective::kBarrier;
+  Extent<int> ranks;
+  Extent<int> nodes;
+  // Of the whole message, as nccl-tests count. Where ranks may differ on it (alltoall, gather,
+  // scatter) only a row for all sizes serves.
+  Extent<std::size_t> bytes;
+  std::optional<bool> symmetric;  // whether all buffers lie in symmetric memory; not set: either
+  Choice use;
+  bool operator==(const Row&) const = default;
+};
+
+// What is chosen where no other table says anything.
+const std::vector<Row>& builtin_rows();
+
+}  // namespace weft

@@ -1,0 +1,159 @@
+#include "select/selector.h"
+
+#include <numeric>
+
+#include "algorithms/registry.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+bool reduces(Collective c) {
+  return c == Collective::kAllreduce || c == Collective::kReduce || c == Collective::kReduceScatter;
+}
+
+// Whether the order in which a call adds up shows in its bits: integers wrap, and the least of
+// some numbers is the same in any order.
+bool order_shows(const Call& call) {
+  const bool rounds = reducible(call.dtype, ReduceOp::kAvg);  // floating and complex types
+  return reduces(call.collective) && rounds && call.op != ReduceOp::kMin &&
+         call.op != ReduceOp::kMax;
+}
+
+// Of the whole message. Not set where ranks may see other numbers: an exchange of equal counts may
+// be given with counts by one rank and without by another.
+std::optional<std::size_t> message_bytes(const Call& call, std::size_t ranks) {
+  const auto whole = [&](std::span<const std::size_t> counts) {
+    return counts.empty() ? call.count * ranks
+                          : std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  };
+  const std::size_t element = size_of(call.dtype);
+  switch (call.collective) {
+    case Collective::kAllreduce:
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+      return call.count * element;
+    case Collective::kAllgather:
+      return whole(call.output_counts) * element;
+    case Collective::kReduceScatter:
+      return whole(call.input_counts) * element;
+    default:
+      return {};
+  }
+}
+
+std::string text_of(Collective collective) { return std::string(name_of(collective)); }
+
+// "allreduce/one_shot, allreduce/two_shot or ..."
+std::string reproducible_names(Collective collective) {
+  std::vector<std::string> names;
+  for (const std::string& name : algorithm_names())
+    if (Algorithm one = find_algorithm(name);
+        one.collective == collective && one.claims.reproducible)
+      names.push_back(name);
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  return text;
+}
+
+// The entries of WEFT_ALGORITHM, which commas separate outside of brackets.
+std::vector<std::string> entries_of(const std::string& setting) {
+  std::vector<std::string> entries(1);
+  int depth = 0;
+  for (char c : setting) {
+    depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    if (c == ',' && depth == 0)
+      entries.emplace_back();
+    else
+      entries.back() += c;
+  }
+  std::erase(entries, "");
+  return entries;
+}
+
+// Whether the entry says for which collective it is: its first "=" is outside of parentheses.
+bool says_collective(const std::string& entry) { return entry.find('=') < entry.find('('); }
+
+}  // namespace
+
+Selector::Selector(int ranks, const Settings& settings)
+    : ranks_(ranks), chunk_(settings.chunk), reproducible_(settings.reproducible) {
+  read_overrides(settings.algorithm);
+  for (std::size_t i = 0; i < settings.tuned.size(); ++i)
+    offer(settings.tuned[i], static_cast<int>(i + 1), settings.nodes);
+  for (const Row& row : builtin_rows()) offer(row, 0, settings.nodes);
+}
+
+// An entry for a collective goes before one for all; of several the first.
+void Selector::read_overrides(const std::string& setting) {
+  const std::vector<std::string> entries = entries_of(setting);
+  for (const std::string& entry : entries) {
+    if (!says_collective(entry)) continue;
+    const std::size_t equals = entry.find('=');
+    std::string& own = override_of(parse_collective(entry.substr(0, equals)));
+    if (own.empty()) own = entry.substr(equals + 1);
+  }
+  for (const std::string& entry : entries) {
+    if (says_collective(entry)) continue;
+    const std::string name = parse_choice(entry).algorithm;
+    bool known = false;
+    for (int i = 0; i < kCollectives; ++i) {
+      const auto collective = static_cast<Collective>(i);
+      if (!has_algorithm(name, collective)) continue;
+      known = true;
+      if (override_of(collective).empty()) override_of(collective) = entry;
+    }
+    if (!known) find_algorithm(entry);  // throws, listing what there is
+  }
+}
+
+void Selector::offer(const Row& row, int number, int nodes) {
+  if (!row.ranks.holds(ranks_) || !row.nodes.holds(nodes)) return;
+  const Algorithm algorithm = find_algorithm(to_text(row.use), row.collective);
+  if (!refusal(algorithm, ranks_, algorithm.preset).empty()) return;
+  Candidate candidate{row, number, algorithm.claims.reproducible};
+  candidate.row.use.algorithm = algorithm.name;
+  candidate.row.use.params = algorithm.preset;
+  candidates_[static_cast<std::size_t>(row.collective)].push_back(std::move(candidate));
+}
+
+Selection Selector::choose(const Call& call) const {
+  if (!call.algorithm.empty()) return named(call, call.algorithm, Rule::kCall);
+  const auto index = static_cast<std::size_t>(call.collective);
+  if (!overrides_[index].empty()) return named(call, overrides_[index], Rule::kEnvironment);
+  const auto bytes = message_bytes(call, static_cast<std::size_t>(ranks_));
+  const bool strict = reproducible_ && order_shows(call);
+  for (const Candidate& candidate : candidates_[index]) {
+    const Row& row = candidate.row;
+    if (bytes ? !row.bytes.holds(*bytes) : !row.bytes.all()) continue;
+    if (row.symmetric && *row.symmetric != call.symmetric) continue;
+    if (strict && !candidate.reproducible) continue;
+    Selection selection{row.use, candidate.number ? Rule::kTable : Rule::kBuiltIn,
+                        candidate.number};
+    if (chunk_) selection.choice.chunk = chunk_;
+    return selection;
+  }
+  throw InternalError("no algorithm for " + text_of(call.collective));
+}
+
+Selection Selector::named(const Call& call, std::string_view text, Rule rule) const {
+  const Algorithm algorithm = find_algorithm(text, call.collective);
+  if (algorithm.preset.contains("root"))
+    throw InvalidArgument(std::string(text) + ": the root is the call's: leave it out");
+  if (auto why = refusal(algorithm, ranks_, algorithm.preset); !why.empty())
+    throw Unsupported(algorithm.name + " cannot serve " + std::to_string(ranks_) +
+                      " ranks: " + why);
+  if (reproducible_ && order_shows(call) && !algorithm.claims.reproducible)
+    throw Unsupported(algorithm.name +
+                      " adds up in an order of its own, but this communicator is "
+                      "reproducible: choose none, or " +
+                      reproducible_names(call.collective));
+  return {{algorithm.name, algorithm.preset, algorithm.chunk ? algorithm.chunk : chunk_}, rule};
+}
+
+std::string& Selector::override_of(Collective collective) {
+  return overrides_[static_cast<std::size_t>(collective)];
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// Which algorithm serves a call. Everything it looks at is equal on all ranks: the call's
+// arguments, the number of ranks and the settings merged when the communicator was made.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "select/settings.h"
+#include "weft/communicator.h"
+#include "weft/select.h"
+
+namespace weft {
+
+// Not changed after it was made: thread safe.
+class Selector {
+ public:
+  // Throws InvalidArgument for a WEFT_ALGORITHM that speaks of no collective or algorithm.
+  Selector(int ranks, const Settings& settings);
+
+  // Throws InvalidArgument for an unknown algorithm that was named, Unsupported for one that
+  // refuses the ranks or that is not reproducible where that is asked for.
+  Selection choose(const Call& call) const;
+
+ private:
+  // A row that serves these ranks.
+  struct Candidate {
+    Row row;     // its algorithm by its full name
+    int number;  // among the tuned rows, from 1; 0: built in
+    bool reproducible;
+  };
+
+  void read_overrides(const std::string& setting);
+  // Keeps `row` if it serves these ranks; nodes are the machines that they are on.
+  void offer(const Row& row, int number, int nodes);
+  Selection named(const Call& call, std::string_view text, Rule rule) const;
+  std::string& override_of(Collective collective);
+
+  int ranks_;
+  std::size_t chunk_;
+  bool reproducible_;
+  std::array<std::string, kCollectives> overrides_;
+  std::array<std::vector<Candidate>, kCollectives> candidates_;
+};
+
+}  // namespace weft

@@ -1,0 +1,82 @@
+#include "select/settings.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "select/tuning.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Empty where it is not set.
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::size_t chunk_of(const std::string& text) {
+  if (text.empty()) return 0;
+  char* end = nullptr;
+  const std::size_t chunk = std::strtoull(text.c_str(), &end, 10);
+  if (*end)
+    throw InvalidArgument("WEFT_CHUNK is \"" + text + "\": give a number of bytes, such as 131072");
+  return chunk;
+}
+
+bool reproducible_of(const std::string& text) {
+  if (!text.empty() && text != "0" && text != "1")
+    throw InvalidArgument("WEFT_REPRODUCIBLE is \"" + text + "\": give 0 or 1");
+  return text == "1";
+}
+
+// Where `weft tune` writes unless it is told otherwise; empty if there is no home.
+fs::path own_file() {
+  const std::string config = variable("XDG_CONFIG_HOME"), home = variable("HOME");
+  if (config.empty() && home.empty()) return {};
+  return (config.empty() ? fs::path(home) / ".config" : fs::path(config)) / "weft" / "tuning.json";
+}
+
+}  // namespace
+
+Settings Settings::from_environment() {
+  Settings settings;
+  settings.algorithm = variable("WEFT_ALGORITHM");
+  settings.chunk = chunk_of(variable("WEFT_CHUNK"));
+  settings.reproducible = reproducible_of(variable("WEFT_REPRODUCIBLE"));
+  return settings;
+}
+
+std::string Settings::to_text() const {
+  return nlohmann::json{{"algorithm", algorithm},
+                        {"chunk", chunk},
+                        {"reproducible", reproducible},
+                        {"tuned", to_json(tuned)}}
+      .dump();
+}
+
+Settings Settings::parse(const std::string& text) {
+  const auto json = nlohmann::json::parse(text);
+  Settings settings;
+  settings.algorithm = json.at("algorithm").get<std::string>();
+  settings.chunk = json.at("chunk").get<std::size_t>();
+  settings.reproducible = json.at("reproducible").get<bool>();
+  settings.tuned = rows_of(json.at("tuned"));
+  return settings;
+}
+
+std::string tuning_file(const std::string& option) {
+  std::string asked = option.empty() ? variable("WEFT_TUNING") : option;
+  if (asked == "none") return {};
+  if (!asked.empty()) return asked;
+  const fs::path own = own_file();
+  std::error_code unreadable;
+  if (own.empty() || !fs::exists(own, unreadable) || !measured_here(own)) return {};
+  return own;
+}
+
+}  // namespace weft

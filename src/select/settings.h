@@ -1,0 +1,44 @@
+// What the environment and the options of a communicator say about choosing. Ranks tell each other
+// when they meet, and go by the same from then on.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "select/row.h"
+
+namespace weft {
+
+struct Settings {
+  // WEFT_ALGORITHM: "ring" for every collective that has one, or
+  // "allreduce=multi_leader(node=4),broadcast=chain".
+  std::string algorithm = {};
+  // WEFT_CHUNK: bytes of a chunk, at most; 0: chosen by size.
+  std::size_t chunk = 0;
+  // WEFT_REPRODUCIBLE=1, or the communicator's option, on any rank: sums whose bits depend on
+  // nothing but the inputs and the number of ranks.
+  bool reproducible = false;
+  // Of the tuning file, in its order.
+  std::vector<Row> tuned = {};
+
+  // What follows is not of the environment, nor in the text.
+
+  // Ranks outnumber the cores that they have together.
+  bool crowded = false;
+  // How many machines the ranks are on.
+  int nodes = 1;
+
+  // Without `tuned`. Throws InvalidArgument naming the variable.
+  static Settings from_environment();
+  // For the other ranks, and back: what the text cannot say is as in Settings{}.
+  std::string to_text() const;
+  static Settings parse(const std::string& text);
+};
+
+// The tuning file to read: `option`, else WEFT_TUNING, else the user's own,
+// $XDG_CONFIG_HOME/weft/tuning.json, if it is there and was measured on this machine. "none", for
+// either, is no file. Empty: none. Throws InvalidArgument if the user's own file cannot be read.
+std::string tuning_file(const std::string& option);
+
+}  // namespace weft

@@ -1,0 +1,146 @@
+// Which algorithm serves a call: built in, by a table, by name.
+#include "select/selector.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+Call call_of(Collective collective, std::size_t bytes) {
+  Call call{collective};
+  call.dtype = DType::kF32;
+  call.count = bytes / 4;
+  return call;
+}
+
+std::string chosen(int ranks, const Call& call, const Settings& settings = {}) {
+  return to_text(Selector(ranks, settings).choose(call).choice);
+}
+
+constexpr auto kAllreduce = Collective::kAllreduce;
+
+TEST(Selector, BuiltIn) {
+  struct Case {
+    Collective collective;
+    int ranks;
+    std::size_t bytes;
+    const char* algorithm;
+    const char* reproducible;
+  };
+  const std::vector<Case> table = {
+      {kAllreduce, 1, 1 << 30, "allreduce/one_shot", "allreduce/one_shot"},
+      {kAllreduce, 2, 16 << 10, "allreduce/one_shot", "allreduce/one_shot"},
+      {kAllreduce, 16, (16 << 10) + 4, "allreduce/two_shot", "allreduce/two_shot"},
+      {kAllreduce, 17, 8, "allreduce/ring", "allreduce/two_shot"},
+      {Collective::kBroadcast, 16, 8, "broadcast/one_shot", "broadcast/one_shot"},
+      {Collective::kBroadcast, 17, 8, "broadcast/knomial", "broadcast/knomial"},
+      {Collective::kReduce, 16, 8, "reduce/direct", "reduce/direct"},
+      {Collective::kReduce, 17, 8, "reduce/binomial", "reduce/direct"},
+      {Collective::kAllgather, 17, 8, "allgather/ring", "allgather/ring"},
+      {Collective::kReduceScatter, 17, 8, "reduce_scatter/ring", "reduce_scatter/direct"},
+      {Collective::kAlltoall, 16, 8, "alltoall/direct", "alltoall/direct"},
+      {Collective::kAlltoall, 17, 8, "alltoall/pairwise", "alltoall/pairwise"},
+      {Collective::kGather, 99, 8, "gather/direct", "gather/direct"},
+      {Collective::kScatter, 99, 8, "scatter/direct", "scatter/direct"},
+      {Collective::kBarrier, 99, 0, "barrier/dissemination", "barrier/dissemination"},
+  };
+  for (const Case& c : table) {
+    const Call call = call_of(c.collective, c.bytes);
+    EXPECT_EQ(chosen(c.ranks, call), c.algorithm) << c.ranks;
+    EXPECT_EQ(chosen(c.ranks, call, {.reproducible = true}), c.reproducible) << c.ranks;
+  }
+  // The order in which integers are added up shows in no bit.
+  Call whole = call_of(kAllreduce, 8);
+  whole.dtype = DType::kI32;
+  EXPECT_EQ(chosen(17, whole, {.reproducible = true}), "allreduce/ring");
+}
+
+// Rows as a file may have them.
+Settings tuned(bool reproducible = false) {
+  Settings settings;
+  settings.reproducible = reproducible;
+  settings.tuned = {
+      {kAllreduce, {4, 4}, {}, {0, 1000}, {}, {"ring", {}, 0}},
+      {kAllreduce, {4, 4}, {}, {1001, 5000}, true, {"direct", {}, 0}},
+      {kAllreduce, {4, 4}, {}, {1001, 5000}, false, {"two_shot", {}, 4096}},
+      {kAllreduce, {3, 8}, {}, {5001, 9000}, {}, {"two_level", {{"node", 2}}, 0}},
+      {kAllreduce, {4, 4}, {2, 2}, {}, {}, {"lr_rab", {}, 0}},
+      {Collective::kAlltoall, {4, 4}, {}, {0, 1000}, {}, {"pairwise", {}, 0}},
+      {Collective::kGather, {4, 4}, {}, {}, {}, {"direct", {}, 512}},
+  };
+  return settings;
+}
+
+TEST(Selector, TheFirstRowThatServesIsTaken) {
+  const Settings settings = tuned();
+  EXPECT_EQ(chosen(4, call_of(kAllreduce, 1000), settings), "allreduce/ring");
+  EXPECT_EQ(chosen(4, call_of(kAllreduce, 1004), settings), "allreduce/two_shot(chunk=4K)");
+  Call symmetric = call_of(kAllreduce, 1004);
+  symmetric.symmetric = true;
+  EXPECT_EQ(chosen(4, symmetric, settings), "allreduce/direct");
+  EXPECT_EQ(chosen(4, call_of(kAllreduce, 8000), settings), "allreduce/two_level(node=2)");
+  // What no row says stays as it is built in; so does what a row cannot serve (nodes of 2, 5
+  // ranks).
+  EXPECT_EQ(chosen(4, call_of(kAllreduce, 9004), settings), "allreduce/one_shot");
+  EXPECT_EQ(chosen(5, call_of(kAllreduce, 1000), settings), "allreduce/one_shot");
+  EXPECT_EQ(chosen(5, call_of(kAllreduce, 8000), settings), "allreduce/one_shot");
+  EXPECT_EQ(chosen(4, call_of(kAllreduce, 1000), tuned(true)), "allreduce/one_shot");
+}
+
+TEST(Selector, CountsMachines) {
+  Settings settings = tuned();
+  settings.nodes = 2;
+  EXPECT_EQ(chosen(4, call_of(kAllreduce, 1 << 20), settings),
+            "allreduce/multi_leader(inner=ring,outer=rabenseifner)");
+}
+
+TEST(Selector, SizesThatRanksMaySeeDifferentlyNeedARowForAll) {
+  const Settings settings = tuned();
+  EXPECT_EQ(chosen(4, call_of(Collective::kAlltoall, 8), settings), "alltoall/direct");
+  EXPECT_EQ(chosen(4, call_of(Collective::kGather, 8), settings), "gather/direct(chunk=512)");
+}
+
+TEST(Selector, SaysByWhichRule) {
+  Settings settings = tuned();
+  Call call = call_of(kAllreduce, 1004);
+  Selection selection = Selector(4, settings).choose(call);
+  EXPECT_EQ(selection.rule, Rule::kTable);
+  EXPECT_EQ(selection.row, 3);
+  EXPECT_EQ(Selector(5, settings).choose(call).rule, Rule::kBuiltIn);
+  settings.algorithm = "allreduce=two_level(node=2),ring";
+  EXPECT_EQ(Selector(4, settings).choose(call).rule, Rule::kEnvironment);
+  EXPECT_EQ(chosen(4, call, settings), "allreduce/two_level(node=2)");
+  EXPECT_EQ(chosen(4, call_of(Collective::kAllgather, 8), settings), "allgather/ring");
+  EXPECT_EQ(chosen(4, call_of(Collective::kBroadcast, 8), settings), "broadcast/one_shot");
+  call.algorithm = "one_shot(chunk=1K)";
+  EXPECT_EQ(Selector(4, settings).choose(call).rule, Rule::kCall);
+  EXPECT_EQ(chosen(4, call, settings), "allreduce/one_shot(chunk=1K)");
+}
+
+TEST(Selector, ChunksAreThoseOfTheNearestWord) {
+  Settings settings = tuned();
+  settings.chunk = 2048;  // WEFT_CHUNK goes before a table, and after what is named with a chunk
+  Call call = call_of(kAllreduce, 1004);
+  EXPECT_EQ(chosen(4, call, settings), "allreduce/two_shot(chunk=2K)");
+  call.algorithm = "ring(chunk=1K)";
+  EXPECT_EQ(chosen(4, call, settings), "allreduce/ring(chunk=1K)");
+}
+
+TEST(Selector, RefusesWhatCannotBe) {
+  for (const char* setting : {"rign", "allreduc=ring", "allreduce=ring,rign", "knomial(radix=4"})
+    EXPECT_THROW(Selector(4, {.algorithm = setting}), InvalidArgument) << setting;
+  Call call = call_of(kAllreduce, 8);
+  EXPECT_THROW(chosen(4, call, {.algorithm = "allreduce=rign"}), InvalidArgument);
+  EXPECT_THROW(chosen(5, call, {.algorithm = "two_level(node=2)"}), Unsupported);
+  EXPECT_THROW(chosen(5, call, {.algorithm = "ring", .reproducible = true}), Unsupported);
+  call = call_of(Collective::kBroadcast, 8);
+  EXPECT_THROW(chosen(5, call, {.algorithm = "knomial(root=2)"}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace weft
