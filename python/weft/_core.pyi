@@ -18,7 +18,12 @@ class Request:
 class Communicator:
     @staticmethod
     def create(
-        store: Any, rank: int, size: int, timeout: float, reproducible: bool = False
+        store: Any,
+        rank: int,
+        size: int,
+        timeout: float,
+        reproducible: bool = False,
+        tuning: str = "",
     ) -> Communicator: ...
     @property
     def rank(self) -> int: ...
@@ -39,6 +44,7 @@ class Communicator:
         input_counts: Sequence[int] | None = None,
         output_counts: Sequence[int] | None = None,
         algorithm: str = "",
+        symmetric: bool = False,
         timeout: float = 0.0,
     ) -> None: ...
     def submit(
@@ -53,6 +59,7 @@ class Communicator:
         input_counts: Sequence[int] | None = None,
         output_counts: Sequence[int] | None = None,
         algorithm: str = "",
+        symmetric: bool = False,
         timeout: float = 0.0,
     ) -> Request: ...
     def algorithm_for(
@@ -63,6 +70,7 @@ class Communicator:
         op: str = "sum",
         root: int = 0,
         algorithm: str = "",
+        symmetric: bool = False,
     ) -> str: ...
     def isend(self, x: Any, destination: int, tag: int) -> Request: ...
     def irecv(self, out: Any, source: int, tag: int) -> Request: ...
@@ -419,3 +427,35 @@ def price_plan(
     symmetric: bool,
     in_place: bool,
 ) -> Price: ...
+
+class Choice:
+    @property
+    def algorithm(self) -> str: ...
+    @property
+    def params(self) -> dict[str, int | str | list[int]]: ...
+    @property
+    def chunk(self) -> int: ...
+
+class Selection:
+    @property
+    def choice(self) -> Choice: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def row(self) -> int: ...
+
+def parse_choice(text: str) -> Choice: ...
+def select(
+    collective: str,
+    ranks: int,
+    nbytes: int,
+    dtype: str = "float32",
+    op: str = "sum",
+    symmetric: bool = False,
+    algorithm: str = "",
+    nodes: int = 1,
+    reproducible: bool = False,
+    tuning: str = "",
+) -> Selection: ...
+def tuning_file(tuning: str = "") -> str: ...
+def check_tuning(file: str) -> None: ...

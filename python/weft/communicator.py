@@ -9,7 +9,9 @@ it (allreduce, broadcast, reduce): that is in place. A new result is a tensor wh
 
 Calls. All ranks call the same collectives in the same order with equal counts, dtypes,
 reductions and roots; else every rank that receives from another gets `Mismatch`, the rest
-`Aborted`. `algorithm` overrides the choice ("ring", "allreduce/ring"), `timeout` (seconds) the
+`Aborted`. `algorithm` overrides the choice ("ring", "allreduce/multi_leader(node=4,chunk=64K)"; see
+docs/selection.md), equal on all ranks; `symmetric=True` says that the arrays of all ranks come from
+`weft.empty`, so that what was measured there decides. `timeout` (seconds) overrides the
 communicator's. With `async_op=True` a call returns a `Request` at once, and its arrays must be left
 alone until that has finished; without, Ctrl-C takes effect when the call ends.
 
@@ -20,6 +22,7 @@ other ranks. Errors are in `weft.errors`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,6 +73,7 @@ class Communicator:
         out: Any = None,
         scale: float = 1.0,
         algorithm: str | None = None,
+        symmetric: bool = False,
         timeout: float | None = None,
         async_op: bool = False,
     ) -> Any:
@@ -81,7 +85,7 @@ class Communicator:
         x = self._array(x, "x")
         out = like(x, x.shape) if out is None else out
         return self._call("allreduce", x, out, elements(x), async_op, op=op, scale=scale,
-                          algorithm=algorithm, timeout=timeout)  # fmt: skip
+                          algorithm=algorithm, symmetric=symmetric, timeout=timeout)  # fmt: skip
 
     def broadcast(
         self,
@@ -90,6 +94,7 @@ class Communicator:
         *,
         out: Any = None,
         algorithm: str | None = None,
+        symmetric: bool = False,
         timeout: float | None = None,
         async_op: bool = False,
     ) -> Any:
@@ -101,7 +106,7 @@ class Communicator:
         out = like(x, x.shape) if out is None else out
         source = x if self.rank == root else None
         return self._call("broadcast", source, out, elements(x), async_op, root=root,
-                          algorithm=algorithm, timeout=timeout)  # fmt: skip
+                          algorithm=algorithm, symmetric=symmetric, timeout=timeout)  # fmt: skip
 
     def reduce(
         self,
@@ -112,6 +117,7 @@ class Communicator:
         out: Any = None,
         scale: float = 1.0,
         algorithm: str | None = None,
+        symmetric: bool = False,
         timeout: float | None = None,
         async_op: bool = False,
     ) -> Any:
@@ -119,7 +125,7 @@ class Communicator:
         x = self._array(x, "x")
         out = self._at_root(root, out, x, x.shape)
         return self._call("reduce", x, out, elements(x), async_op, op=op, root=root, scale=scale,
-                          algorithm=algorithm, timeout=timeout)  # fmt: skip
+                          algorithm=algorithm, symmetric=symmetric, timeout=timeout)  # fmt: skip
 
     def allgather(
         self,
@@ -128,6 +134,7 @@ class Communicator:
         out: Any = None,
         output_counts: Sequence[int] | None = None,
         algorithm: str | None = None,
+        symmetric: bool = False,
         timeout: float | None = None,
         async_op: bool = False,
     ) -> Any:
@@ -139,7 +146,7 @@ class Communicator:
         x = self._array(x, "x")
         out = like(x, self._gathered(x, output_counts)) if out is None else out
         return self._call("allgather", x, out, elements(x), async_op, output_counts=output_counts,
-                          algorithm=algorithm, timeout=timeout)  # fmt: skip
+                          algorithm=algorithm, symmetric=symmetric, timeout=timeout)  # fmt: skip
 
     def gather(
         self,
@@ -149,6 +156,7 @@ class Communicator:
         out: Any = None,
         output_counts: Sequence[int] | None = None,
         algorithm: str | None = None,
+        symmetric: bool = False,
         timeout: float | None = None,
         async_op: bool = False,
     ) -> Any:
@@ -156,7 +164,7 @@ class Communicator:
         x = self._array(x, "x")
         out = self._at_root(root, out, x, self._gathered(x, output_counts))
         return self._call("gather", x, out, elements(x), async_op, root=root,
-                          output_counts=output_counts, algorithm=algorithm,
+                          output_counts=output_counts, algorithm=algorithm, symmetric=symmetric,
                           timeout=timeout)  # fmt: skip
 
     def reduce_scatter(
@@ -168,6 +176,7 @@ class Communicator:
         input_counts: Sequence[int] | None = None,
         scale: float = 1.0,
         algorithm: str | None = None,
+        symmetric: bool = False,
         timeout: float | None = None,
         async_op: bool = False,
     ) -> Any:
@@ -183,7 +192,7 @@ class Communicator:
         count, shape = self._share("reduce_scatter", x, input_counts)
         out = like(x, shape) if out is None else out
         return self._call("reduce_scatter", x, out, count, async_op, op=op, scale=scale,
-                          input_counts=input_counts, algorithm=algorithm,
+                          input_counts=input_counts, algorithm=algorithm, symmetric=symmetric,
                           timeout=timeout)  # fmt: skip
 
     def scatter(
@@ -194,6 +203,7 @@ class Communicator:
         out: Any = None,
         input_counts: Sequence[int] | None = None,
         algorithm: str | None = None,
+        symmetric: bool = False,
         timeout: float | None = None,
         async_op: bool = False,
     ) -> Any:
@@ -212,7 +222,7 @@ class Communicator:
             count, shape = self._share("scatter", x, input_counts)
             out = like(x, shape) if out is None else out
         return self._call("scatter", x, out, count, async_op, root=root, input_counts=input_counts,
-                          algorithm=algorithm, timeout=timeout)  # fmt: skip
+                          algorithm=algorithm, symmetric=symmetric, timeout=timeout)  # fmt: skip
 
     def alltoall(
         self,
@@ -222,6 +232,7 @@ class Communicator:
         input_counts: Sequence[int] | None = None,
         output_counts: Sequence[int] | None = None,
         algorithm: str | None = None,
+        symmetric: bool = False,
         timeout: float | None = None,
         async_op: bool = False,
     ) -> Any:
@@ -241,7 +252,7 @@ class Communicator:
             count = self._share("alltoall", x, None)[0]
         out = like(x, shape) if out is None else out
         return self._call("alltoall", x, out, count, async_op, input_counts=input_counts,
-                          output_counts=output_counts, algorithm=algorithm,
+                          output_counts=output_counts, algorithm=algorithm, symmetric=symmetric,
                           timeout=timeout)  # fmt: skip
 
     def barrier(self, *, timeout: float | None = None, async_op: bool = False) -> Request | None:
@@ -299,12 +310,15 @@ class Communicator:
         op: str = "sum",
         root: int = 0,
         algorithm: str | None = None,
+        symmetric: bool = False,
     ) -> str:
-        """The algorithm that a call would use, as "allreduce/ring".
+        """The algorithm that a call would use, as "allreduce/ring(chunk=64K)".
 
         count: elements of one rank's block (of the whole, where the message has no blocks).
         """
-        return self._core.algorithm_for(collective, count, dtype, op, root, algorithm or "")
+        return self._core.algorithm_for(
+            collective, count, dtype, op, root, algorithm or "", symmetric
+        )
 
     def __enter__(self) -> Communicator:
         return self
@@ -366,6 +380,7 @@ def init(
     rendezvous: Any = None,
     timeout: float = 300.0,
     reproducible: bool = False,
+    tuning: str | os.PathLike[str] = "",
 ) -> Communicator:
     """Joins the other ranks: collective over all `size` of them.
 
@@ -386,13 +401,17 @@ def init(
             algorithm, chunks, root, placement and instruction set. Holds for all ranks if any of
             them asks for it, here or by WEFT_REPRODUCIBLE=1. An algorithm that is named in a call
             and adds up otherwise raises `Unsupported`.
+        tuning: the tuning file by which algorithms are chosen, "none" for none; by default what
+            WEFT_TUNING says, or the user's own that `weft tune` wrote. Rank 0's holds for all.
 
     Raises:
         Timeout: naming the ranks that did not come.
-        InvalidArgument: where rank, size or rendezvous is not known, saying the ways to give it.
+        InvalidArgument: where rank, size or rendezvous is not known, saying the ways to give it;
+            where the tuning file or a variable of the environment is wrong, on all ranks.
     """
     rank, size = place(rank, size)
     store, host = find(rendezvous, rank, size, timeout)
-    comm = Communicator(_core.Communicator.create(store, rank, size, timeout, reproducible), host)
+    core = _core.Communicator.create(store, rank, size, timeout, reproducible, os.fspath(tuning))
+    comm = Communicator(core, host)
     comm.barrier()
     return comm
