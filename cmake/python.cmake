@@ -31,6 +31,7 @@ if(core_sources)
 endif()
 
 include(cmake/torch.cmake)
+include(cmake/simgrid.cmake)
 configure_file(cmake/build_info.py.in "${WEFT_PACKAGE_DIR}/_build_info.py" @ONLY)
 
 # Links, so that an edited source is live in the build directory's package.

@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "src/fabric": {"src/base", "src/plan"},
     "src/engine": {"src/plan", "src/fabric", "src/kernels", "src/base"},
     "src/select": {"src/base", "src/plan", "src/passes", "src/algorithms"},
+    "src/simulate": {"src/plan", "src/passes", "src/select"},
     "src/comm": {
         "src/base",
         "src/kernels",
@@ -33,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
         "src/select",
     },
     "python/bindings": set(),
+    "python/simgrid": {"python/bindings", "src/plan", "src/passes", "src/select", "src/simulate"},
     "python/torch": set(),
     "benchmarks": {"src/kernels"},  # the memory limit's adds
 }

@@ -6,7 +6,8 @@
         total = comm.allreduce(np.ones(4))
 
 `weft.Communicator` documents the calls, `weft.errors` what they raise, `weft.plan` how to write and
-prove an algorithm of one's own, `weft.topology` clusters, `weft.price` what a plan costs on one.
+prove an algorithm of one's own, `weft.topology` clusters, `weft.price` what a plan costs on one and
+`weft.simulate` what it takes in SimGrid.
 With PyTorch, `torch.distributed.init_process_group("weft")` needs no import.
 """
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     )
     from weft.plan import algorithm
     from weft.request import Request
+    from weft.simulation import simulate
 
 __all__ = [
     "ANY_SOURCE",
@@ -53,6 +55,7 @@ __all__ = [
     "init",
     "is_symmetric",
     "price",
+    "simulate",
 ]
 
 _MODULES = {
@@ -72,6 +75,7 @@ _MODULES = {
     ),
     "weft.plan": ("algorithm",),
     "weft.request": ("Request",),
+    "weft.simulation": ("simulate",),
     "weft.topology": (),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

@@ -14,6 +14,11 @@ has_gtest() {
   echo '#include <gtest/gtest.h>' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null
 }
 
+# What `weft simulate` is built with. Optional: nothing else needs it.
+has_simgrid() {
+  echo '#include <simgrid/s4u.hpp>' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null
+}
+
 readonly arm_packages=(g++-aarch64-linux-gnu qemu-user-static googletest)
 
 # What scripts/test-arm needs: Debian's cross compiler, an emulator, GoogleTest as sources.
@@ -69,6 +74,9 @@ system_packages() {
   if ((${#wanted[@]})); then
     apt_install "${wanted[@]}"
   fi
+  if [[ $1 == test ]] && ! has_simgrid; then
+    apt_install libsimgrid-dev  # by itself: not every distribution has it
+  fi
 
   find_python >/dev/null || die "$(python_remedy)"
   if [[ $1 == arm ]]; then
@@ -78,6 +86,9 @@ system_packages() {
   fi
   if [[ $1 == test ]] && ! has_gtest; then
     note "GoogleTest is missing (Debian, Ubuntu: libgtest-dev; Fedora: gtest-devel): C++ tests will be skipped"
+  fi
+  if [[ $1 == test ]] && ! has_simgrid; then
+    note "SimGrid is missing (Debian, Ubuntu: libsimgrid-dev): \`weft simulate\` will not be built, nor tested"
   fi
 }
 

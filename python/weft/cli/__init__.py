@@ -9,6 +9,7 @@ from weft.cli.bench import bench
 from weft.cli.info import info
 from weft.cli.price import price
 from weft.cli.show import show
+from weft.cli.simulate import simulate
 from weft.cli.topology import topology
 from weft.cli.verify import verify_command
 
@@ -23,5 +24,6 @@ main.add_command(bench)
 main.add_command(info)
 main.add_command(show)
 main.add_command(price)
+main.add_command(simulate)
 main.add_command(topology)
 main.add_command(verify_command)

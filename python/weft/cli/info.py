@@ -25,13 +25,24 @@ def gathered() -> dict[str, Any]:
         "build_type": _build_info.BUILD_TYPE,
         "architecture": _build_info.PROCESSOR,
     }
-    return {**_core.system_info(), "build": build, "torch_adapter": _torch_adapter()}
+    return {
+        **_core.system_info(),
+        "build": build,
+        "torch_adapter": _torch_adapter(),
+        "simulation": _simulation(),
+    }
 
 
 def _torch_adapter() -> dict[str, Any]:
     if _build_info.TORCH_MISSING:
         return {"available": False, "text": _build_info.TORCH_MISSING}
     return {"available": True, "text": f"built for torch {_build_info.TORCH_VERSION}"}
+
+
+def _simulation() -> dict[str, Any]:
+    if _build_info.SIMGRID_MISSING:
+        return {"available": False, "text": _build_info.SIMGRID_MISSING}
+    return {"available": True, "text": f"built for SimGrid {_build_info.SIMGRID_VERSION}"}
 
 
 @click.command(epilog=_EPILOG)
@@ -57,6 +68,7 @@ def _lines(known: dict[str, Any]) -> list[tuple[str, str]]:
         ("build", f"{build['compiler']}, {build['build_type']}, {build['architecture']}"),
         ("instruction set", known["instruction_set"]),
         ("PyTorch adapter", _availability(known["torch_adapter"])),
+        ("simulation", _availability(known["simulation"])),
         *((f"fabric {f['name']}", _availability(f)) for f in known["fabrics"]),
         ("processor", known["processor"] or "not known"),
         ("cores", _cores(known)),

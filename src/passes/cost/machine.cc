@@ -2,19 +2,19 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "weft/error.h"
 
 namespace weft::cost {
 
 Machine::Machine(const Programs& programs, const Call& call, const Topology& topology)
-    : programs_(programs),
+    : topology_(topology),
+      routes_(topology),
+      programs_(programs),
       call_(call),
-      topology_(topology),
-      network_(topology),
       streams_(programs.shape().ranks,
-               std::max<int>(1, static_cast<int>(programs.shape().channels.size())), network_) {
+               std::max<int>(1, static_cast<int>(programs.shape().channels.size())), topology,
+               routes_) {
   const PlanShape& shape = programs.shape();
   for (const Topology::Link& link : topology.links) has_memory_ = has_memory_ || link.memory;
   for (int i = 0; i < programs.count(); ++i) codes_.emplace_back(programs.program(i), call.cut);
@@ -26,21 +26,19 @@ Machine::Machine(const Programs& programs, const Call& call, const Topology& top
   }
 }
 
-Price Machine::run() {
-  while (true) {
-    while (!ready_.empty()) {
-      const int rank = ready_.back();
-      ready_.pop_back();
-      go(rank);
-    }
-    if (flows_.empty()) break;
-    deliver();
+void Machine::run_ready() {
+  while (!ready_.empty()) {
+    const int rank = ready_.back();
+    ready_.pop_back();
+    go(rank);
   }
+}
+
+const Price& Machine::finish() {
   for (const Rank& rank : ranks_) {
     if (!rank.through) stuck();
     price_.seconds = std::max(price_.seconds, rank.now);
   }
-  price_.busiest = network_.busiest(price_.busy);
   return price_;
 }
 
@@ -95,26 +93,18 @@ void Machine::send(int rank, double bytes, std::int32_t slot, bool lazy, bool pl
     price_.depth = std::max(price_.depth, entry.depth);
     const std::int32_t posted = streams_.post(entry);
     if (!memory)
-      flows_[entry.depth].push_back(
-          {rank, to, own.now, bytes, static_cast<std::uint32_t>(posted), 0, 0});
+      carry({rank, to, own.now, bytes, static_cast<std::uint32_t>(posted), 0, 0}, entry.depth);
     else if (state(to).awaited == number)
       wake(to, Held::kMessage);
   }
 }
 
-// The messages of the least depth arrive.
-void Machine::deliver() {
-  auto least = flows_.begin();
-  std::vector<Flow> flows = std::move(least->second);
-  flows_.erase(least);
-  network_.resolve(flows);
-  for (const Flow& flow : flows) {
-    Entry& entry = streams_.entry(static_cast<std::int32_t>(flow.entry));
-    entry.here = true;
-    entry.arrival = flow.arrival;
-    if (entry.lazy) put_is_read(flow.from, flow.left, entry.depth);
-    if (state(flow.to).awaited == entry.stream) wake(flow.to, Held::kMessage);
-  }
+void Machine::arrive(const Flow& flow) {
+  Entry& entry = streams_.entry(static_cast<std::int32_t>(flow.entry));
+  entry.here = true;
+  entry.arrival = flow.arrival;
+  if (entry.lazy) put_is_read(flow.from, flow.left, entry.depth);
+  if (state(flow.to).awaited == entry.stream) wake(flow.to, Held::kMessage);
 }
 
 void Machine::put_is_read(int rank, double when, std::int32_t depth) {

@@ -1,6 +1,7 @@
 // Executes all ranks' programs in time. As in the verifier no step chooses, so one order of
-// execution stands for all: ranks run until they wait for a message that is under way, and then
-// the messages of the least depth are resolved, all at once.
+// execution stands for all: each rank has a clock of its own and runs on until it waits for a
+// message that is under way, for a slot or for a flush. How messages travel is another's affair
+// (carry): the cost model's (pricing.h) or a simulated network's (src/simulate).
 //
 // A message's depth is one more than that of the latest message, returned slot or flushed put that
 // its sender has seen; and than that of the message before on its stream, which it follows, or
@@ -9,11 +10,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "passes/cost/cursor.h"
-#include "passes/cost/network.h"
+#include "passes/cost/flow.h"
 #include "passes/cost/programs.h"
 #include "passes/cost/streams.h"
 #include "weft/price.h"
@@ -32,10 +32,25 @@ struct Call {
 // Used once. All arguments outlive it. Not thread safe.
 class Machine {
  public:
-  Machine(const Programs& programs, const Call& call, const Topology& topology);
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
 
-  // Throws InvalidPlan if ranks wait for ever.
-  Price run();
+ protected:
+  Machine(const Programs& programs, const Call& call, const Topology& topology);
+  virtual ~Machine() = default;
+
+  // A message begins its way at flow.ready; `depth` is its entry's. Afterwards it is handed to
+  // arrive(), with what is found. Messages through memory are here at once and not carried.
+  virtual void carry(const Flow& flow, std::int32_t depth) = 0;
+  void arrive(const Flow& flow);
+  // Until every rank waits, or is through.
+  void run_ready();
+  // What is known when nothing is under way any more. Throws InvalidPlan if ranks wait for ever.
+  const Price& finish();
+
+  const Topology& topology_;
+  Routes routes_;
+  Price price_;
 
  private:
   struct Slot {
@@ -67,7 +82,6 @@ class Machine {
 
   // machine.cc: scheduling and messages.
   void go(int rank);
-  void deliver();
   void wake(int rank, Held held);
   void send(int rank, double bytes, std::int32_t slot, bool lazy, bool placed);
   void put_is_read(int rank, double when, std::int32_t depth);
@@ -99,15 +113,11 @@ class Machine {
 
   const Programs& programs_;
   const Call& call_;
-  const Topology& topology_;
-  Network network_;
   Streams streams_;
   std::vector<Code> codes_;
   std::vector<Rank> ranks_;
   std::vector<int> ready_;
-  std::map<std::int32_t, std::vector<Flow>> flows_;  // by depth
   bool has_memory_ = false;
-  Price price_;
 };
 
 }  // namespace weft::cost

@@ -12,21 +12,9 @@ std::size_t index(int value) { return static_cast<std::size_t>(value); }
 }  // namespace
 
 // Resources: two directions of each link, then vertices, then two ports of each rank.
-Network::Network(const Topology& topology) : topology_(topology), routes_(topology) {
+Network::Network(const Topology& topology, Routes& routes) : topology_(topology), routes_(routes) {
   resources_.resize(2 * topology.links.size() + topology.vertices.size() +
                     2 * topology.ranks.size());
-}
-
-Network::Way Network::way(int from, int to) {
-  Way way;
-  way.latency = routes_.latency(from, to);
-  way.memory = true;
-  for (const Routes::Hop& hop : routes_.path(from, to)) {
-    const Topology::Link& link = topology_.links[index(hop.link)];
-    way.bandwidth = way.bandwidth > 0 ? std::min(way.bandwidth, link.bandwidth) : link.bandwidth;
-    way.memory = way.memory && link.memory;
-  }
-  return way;
 }
 
 void Network::use(std::uint32_t flow, std::size_t resource, double work) {

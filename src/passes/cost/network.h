@@ -9,32 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "passes/cost/flow.h"
 #include "weft/topology.h"
 
 namespace weft::cost {
 
-struct Flow {
-  int from = 0, to = 0;
-  double ready = 0;  // when it is sent
-  double bytes = 0;
-  std::uint32_t entry = 0;  // the caller's
-  // Found by resolve().
-  double left = 0;  // the sender's source may be written again
-  double arrival = 0;
-};
-
-// Not thread safe. The topology outlives it.
+// Not thread safe. Its arguments outlive it.
 class Network {
  public:
-  explicit Network(const Topology& topology);
-
-  // What a pair of ranks has between them.
-  struct Way {
-    double latency = 0;
-    double bandwidth = 0;  // of the narrowest link; 0: they are one vertex
-    bool memory = false;   // all links are
-  };
-  Way way(int from, int to);
+  Network(const Topology& topology, Routes& routes);
 
   // Finds arrivals. All flows of a depth come at once, and depths in order.
   void resolve(std::vector<Flow>& flows);
@@ -64,7 +47,7 @@ class Network {
   std::string name(std::size_t resource) const;
 
   const Topology& topology_;
-  Routes routes_;
+  Routes& routes_;
   std::vector<Resource> resources_;
   std::vector<Use> uses_;
   std::vector<std::size_t> used_;

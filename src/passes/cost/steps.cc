@@ -77,7 +77,7 @@ double Machine::fetch(int rank, const Operand& source, double rate) {
   if (slot && !has_memory_) return here;
   const int owner = peer_of(rank, source.rank);
   if (owner == rank) return here;
-  const Network::Way& way = streams_[streams_.find(owner, rank, source.channel)].way;
+  const Way& way = streams_[streams_.find(owner, rank, source.channel)].way;
   if (way.memory) return std::max(here, time(bytes, way.bandwidth));
   return slot ? here : here + 2 * way.latency + time(bytes, way.bandwidth);
 }
@@ -126,8 +126,7 @@ bool Machine::put(int rank) {
   const double bytes = payload(step.channel, own.cursor.count());
   const bool delivers = !step.dst.empty();
   if (has_memory_) {
-    const Network::Way way =
-        streams_[streams_.find(rank, peer_of(rank, step.peers[0]), step.channel)].way;
+    const Way way = streams_[streams_.find(rank, peer_of(rank, step.peers[0]), step.channel)].way;
     // Into each reader's output, or once into the slot; from symmetric memory it is read in place.
     if (way.memory && delivers && call_.symmetric)
       own.now += static_cast<double>(step.peers.size()) * time(bytes, way.bandwidth);

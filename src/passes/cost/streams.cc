@@ -17,7 +17,7 @@ std::int32_t Streams::find(int from, int to, int channel) {
   numbers_[place] = static_cast<std::int32_t>(streams_.size());
   Stream& stream = streams_.emplace_back();
   stream.from = from, stream.to = to, stream.channel = channel;
-  stream.way = network_.way(from, to);
+  stream.way = way_between(routes_, topology_, from, to);
   return numbers_[place];
 }
 

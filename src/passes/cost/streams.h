@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "passes/cost/network.h"
+#include "passes/cost/way.h"
 
 namespace weft::cost {
 
@@ -26,7 +26,7 @@ struct Entry {
 
 struct Stream {
   int from = 0, to = 0, channel = 0;
-  Network::Way way;
+  Way way;
   std::int32_t first = kNone;   // the oldest that is not returned
   std::int32_t waited = kNone;  // the next to wait for
   std::int32_t last = kNone;
@@ -37,8 +37,9 @@ struct Stream {
 // post().
 class Streams {
  public:
-  Streams(int ranks, int channels, Network& network)
-      : ranks_(ranks), channels_(channels), network_(network) {
+  // Topology and routes outlive it.
+  Streams(int ranks, int channels, const Topology& topology, Routes& routes)
+      : ranks_(ranks), channels_(channels), topology_(topology), routes_(routes) {
     grow();
   }
 
@@ -53,7 +54,8 @@ class Streams {
 
  private:
   int ranks_, channels_;
-  Network& network_;
+  const Topology& topology_;
+  Routes& routes_;
   void grow();
   std::size_t place_of(std::uint64_t key) const;
 

@@ -1,0 +1,85 @@
+"""What commands ask of a call on a topology that is only imagined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from weft.bench.cases import parse_size
+from weft.cli.algorithms import Parameter, Placement
+from weft.errors import WeftError
+
+
+def _size(context: click.Context, parameter: click.Parameter, text: str | None) -> int:
+    try:
+        return 0 if text is None else parse_size(text)
+    except WeftError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+_OPTIONS = (
+    click.argument("algorithm"),
+    click.option("--topology", required=True, metavar="NAME|FILE", help="docs/topology.md"),
+    click.option("--nodes", type=click.IntRange(1), help="Instead of the topology's own number."),
+    click.option(
+        "--ranks", type=click.IntRange(1), help="The first of the topology's; default all."
+    ),
+    click.option(
+        "--placement", type=Placement(), default="natural", show_default=True,
+        help="Of these ranks on each other's places: natural, scattered, or each rank's place.",
+    ),
+    click.option(
+        "--bytes", "nbytes", required=True, callback=_size, metavar="SIZE",
+        help="Of the whole message, as nccl-tests count; K is 1024.",
+    ),
+    click.option("--chunk", callback=_size, metavar="SIZE", help="Default: as would be chosen."),
+    click.option(
+        "--param", "params", type=Parameter(), multiple=True, metavar="NAME=VALUE",
+        help="Of the algorithm; node and tree are taken from the topology if not given.",
+    ),
+    click.option("--dtype", default="float32", show_default=True, metavar="NAME"),
+    click.option("--symmetric", is_flag=True, help="Outputs lie in symmetric memory."),
+    click.option(
+        "--json", "json_file", type=click.File("w", lazy=False), metavar="FILE",
+        help="One JSON object; - is standard output.",
+    ),
+)  # fmt: skip
+
+
+def call_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Argument and options of a command that looks at one call."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def place(asked: dict[str, Any]) -> Any:
+    """The topology that is asked for."""
+    from weft.topology import load, placed
+
+    return placed(
+        load(asked["topology"], nodes=asked["nodes"]), asked["placement"], ranks=asked["ranks"]
+    )
+
+
+def call(asked: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of `weft.price` and `weft.simulate`."""
+    return {
+        **{word: asked[word] for word in ("nbytes", "ranks", "chunk", "dtype", "symmetric")},
+        "params": dict(asked["params"]),
+    }
+
+
+def answer(
+    asked: dict[str, Any], topology: Any, found: Any, words: tuple[str, ...]
+) -> dict[str, Any]:
+    """One JSON object: all that was asked, and the named values of what was found."""
+    return {
+        **{word: asked[word] for word in ("algorithm", "topology", "nbytes", "placement", "dtype")},
+        "ranks": asked["ranks"] or len(topology.ranks),
+        "params": dict(asked["params"]),
+        "symmetric": asked["symmetric"],
+        **{word: getattr(found, word) for word in words},
+    }

@@ -1,0 +1,18 @@
+// One message on its way.
+#pragma once
+
+#include <cstdint>
+
+namespace weft::cost {
+
+struct Flow {
+  int from = 0, to = 0;
+  double ready = 0;  // when it is sent
+  double bytes = 0;
+  std::uint32_t entry = 0;  // the caller's
+  // Found by whoever carries it.
+  double left = 0;  // the sender's source may be written again
+  double arrival = 0;
+};
+
+}  // namespace weft::cost

@@ -1,0 +1,27 @@
+#include "passes/cost/pricing.h"
+
+#include <utility>
+
+namespace weft::cost {
+
+Pricing::Pricing(const Programs& programs, const Call& call, const Topology& topology)
+    : Machine(programs, call, topology), network_(topology, routes_) {}
+
+void Pricing::carry(const Flow& flow, std::int32_t depth) { flows_[depth].push_back(flow); }
+
+Price Pricing::run() {
+  run_ready();
+  while (!flows_.empty()) {
+    auto least = flows_.begin();
+    std::vector<Flow> flows = std::move(least->second);
+    flows_.erase(least);
+    network_.resolve(flows);
+    for (const Flow& flow : flows) arrive(flow);
+    run_ready();
+  }
+  Price price = finish();
+  price.busiest = network_.busiest(price.busy);
+  return price;
+}
+
+}  // namespace weft::cost

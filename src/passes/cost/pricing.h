@@ -1,0 +1,28 @@
+// The cost model: messages of the least depth arrive all at once, when every rank waits.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "passes/cost/machine.h"
+#include "passes/cost/network.h"
+
+namespace weft::cost {
+
+// Used once. All arguments outlive it. Not thread safe.
+class Pricing final : public Machine {
+ public:
+  Pricing(const Programs& programs, const Call& call, const Topology& topology);
+
+  // Throws InvalidPlan if ranks wait for ever.
+  Price run();
+
+ private:
+  void carry(const Flow& flow, std::int32_t depth) override;
+
+  Network network_;
+  std::map<std::int32_t, std::vector<Flow>> flows_;  // by depth
+};
+
+}  // namespace weft::cost

@@ -1,0 +1,16 @@
+// What a pair of ranks has between them.
+#pragma once
+
+#include "weft/topology.h"
+
+namespace weft::cost {
+
+struct Way {
+  double latency = 0;    // seconds
+  double bandwidth = 0;  // of the narrowest link; 0: they are one vertex
+  bool memory = false;   // all links are
+};
+
+Way way_between(Routes& routes, const Topology& topology, int from, int to);
+
+}  // namespace weft::cost

@@ -1,0 +1,14 @@
+// How a call is cut on a topology that is only imagined: as a communicator cuts it.
+#pragma once
+
+#include <cstddef>
+
+#include "passes/cost/machine.h"
+#include "weft/price.h"
+
+namespace weft {
+
+// Of a whole message of `bytes`.
+cost::Call call_of(const PlanShape& shape, std::size_t bytes, const PriceOptions& options);
+
+}  // namespace weft
