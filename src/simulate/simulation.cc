@@ -49,25 +49,27 @@ const Price& Simulation::run() {
   return price;
 }
 
-// A rank's clock may be ahead of the simulation's.
+// Queued at once: timers of the same moment go off in any order, but a rank's messages keep theirs.
 void Simulation::carry(const cost::Flow& flow, std::int32_t) {
-  if (flow.ready <= sg::Engine::get_clock())
-    depart(flow);
-  else
-    Timer::set(flow.ready, [this, flow] { depart(flow); });
+  Queue& queue = queue_of(flow);
+  queue.push_back(std::make_unique<Message>(Message{flow}));
+  if (queue.size() == 1) depart(queue);
 }
 
 Simulation::Queue& Simulation::queue_of(const cost::Flow& flow) {
   return queues_[{flow.from, topology_.one_port ? -1 : flow.to}];
 }
 
-void Simulation::depart(const cost::Flow& flow) {
-  Queue& queue = queue_of(flow);
-  queue.push_back(std::make_unique<Message>(Message{flow}));
-  if (queue.size() == 1) send(queue);
+// The first of a queue goes as soon as it is ready: a rank's clock may be ahead of the
+// simulation's.
+void Simulation::depart(Queue& queue) {
+  const double ready = queue.front()->flow.ready;
+  if (ready <= sg::Engine::get_clock())
+    send(queue);
+  else
+    Timer::set(ready, [this, &queue] { send(queue); });
 }
 
-// The first of a queue.
 void Simulation::send(Queue& queue) {
   Message& message = *queue.front();
   const cost::Flow& flow = message.flow;
@@ -96,7 +98,7 @@ double Simulation::size_of(const cost::Flow& flow) {
 void Simulation::left(Queue& queue) {
   last_ = std::move(queue.front());
   queue.pop_front();
-  if (!queue.empty()) send(queue);
+  if (!queue.empty()) depart(queue);
   cost::Flow& flow = last_->flow;
   flow.left = flow.arrival = sg::Engine::get_clock();
   if (options_.model == Model::kPlain) flow.arrival += routes_.latency(flow.from, flow.to);

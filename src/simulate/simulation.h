@@ -39,7 +39,7 @@ class Simulation final : public cost::Machine {
   using Queue = std::deque<std::unique_ptr<Message>>;
 
   void carry(const cost::Flow& flow, std::int32_t depth) override;
-  void depart(const cost::Flow& flow);
+  void depart(Queue& queue);
   void send(Queue& queue);
   void left(Queue& queue);
   void arrived(const cost::Flow& flow);
@@ -49,7 +49,8 @@ class Simulation final : public cost::Machine {
   const Options& options_;
   simgrid::s4u::Engine& engine_;
   Platform platform_;
-  std::map<std::pair<int, int>, Queue> queues_;  // the first of each is under way
+  std::map<std::pair<int, int>, Queue>
+      queues_;  // the first of each is under way, or the next to go
   // Freed with the next one: SimGrid still holds a communication when it tells of its end.
   std::unique_ptr<Message> last_;
   std::int64_t arrived_ = 0;

@@ -48,6 +48,15 @@ def test_tree_of_one_port(ranks, levels):
     assert found == pytest.approx(levels * (LATENCY + M / BANDWIDTH), rel=0.01)
 
 
+def test_messages_of_one_moment_keep_their_order():
+    # After its copy a rank sends to all children: the one with the largest subtree comes first.
+    wire = Wire(latency=0, bandwidth=BANDWIDTH, overhead=LATENCY)
+    t = flat(32, wire, one_port=True, rates=weft.topology.Rates(copy=BANDWIDTH))
+    hop, copy = LATENCY + 8 * M / BANDWIDTH, 8 * M / BANDWIDTH
+    found = plain("knomial_staged", t, nbytes=8 * M, chunk=8 * M)
+    assert found == pytest.approx(5 * hop + 6 * copy, rel=0.001)
+
+
 @pytest.mark.parametrize("algorithm", ["lr", "lr_lr", "lr_rab", "ta_pc", "alltoall/pairwise"])
 @pytest.mark.parametrize("topology", ["tsubame3", "rx1"])
 def test_plain_is_near_the_price(algorithm, topology):
