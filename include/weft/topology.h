@@ -45,7 +45,23 @@ struct Topology {
   double copy = 0;    // bytes a second
   double reduce = 0;  // source bytes a second: a + b of 8 bytes each are 16
   double step = 0;    // seconds for each step of a program
+  double call = 0;    // seconds for a call besides its steps
+  // The rates of a rank with so many bytes of buffers, inputs and outputs together.
+  struct Rates {
+    double bytes = 0;
+    double copy = 0, reduce = 0;  // as above
+    double fetch = 0;  // of what lies in a peer's memory, at most; 0: the link's bandwidth
+    // Of a reduction's result into a slot, at most, since ordinary stores fetch the lines that
+    // peers have read (a long copy does not); 0: no limit.
+    double store = 0;
+  };
+  // By bytes. Between two of them time a byte is interpolated over the logarithm of the bytes,
+  // outside of them the nearest holds. Empty: `copy` and `reduce` for any size.
+  std::vector<Rates> by_size = {};
 };
+
+// A rank's rates where it has `bytes` of buffers.
+Topology::Rates rates_at(const Topology& topology, double bytes);
 
 // Throws InvalidArgument naming the first vertex, link or rank that makes no sense.
 void check(const Topology& topology);

@@ -11,4 +11,5 @@ NB_MODULE(_core, m) {
   bind_topology(m);
   bind_price(m);
   bind_select(m);
+  bind_measure(m);
 }

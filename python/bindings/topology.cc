@@ -51,6 +51,15 @@ void bind_parts(nb::module_& m) {
       .def_rw("memory", &Link::memory)
       .def_rw("idle_watts", &Link::idle_watts)
       .def_rw("busy_watts", &Link::busy_watts);
+  using Rates = Topology::Rates;
+  nb::class_<Rates>(m, "SizedRates", "The rates of a rank with so many bytes of buffers.")
+      .def(nb::init<double, double, double, double, double>(), nb::arg("bytes"), nb::arg("copy"),
+           nb::arg("reduce"), nb::arg("fetch") = 0.0, nb::arg("store") = 0.0)
+      .def_rw("bytes", &Rates::bytes)
+      .def_rw("copy", &Rates::copy)
+      .def_rw("reduce", &Rates::reduce)
+      .def_rw("fetch", &Rates::fetch)
+      .def_rw("store", &Rates::store);
 }
 
 }  // namespace
@@ -62,17 +71,24 @@ void bind_topology(nb::module_& m) {
           "__init__",
           [](Topology* self, std::string name, std::vector<Topology::Vertex> vertices,
              std::vector<Topology::Link> links, std::vector<int> ranks, bool one_port, double copy,
-             double reduce, double step) {
-            Topology made{std::move(name),  std::move(vertices),
-                          std::move(links), std::move(ranks),
-                          one_port,         copy,
-                          reduce,           step};
+             double reduce, double step, double call, std::vector<Topology::Rates> by_size) {
+            Topology made{std::move(name),
+                          std::move(vertices),
+                          std::move(links),
+                          std::move(ranks),
+                          one_port,
+                          copy,
+                          reduce,
+                          step,
+                          call,
+                          std::move(by_size)};
             check(made);
             new (self) Topology(std::move(made));
           },
           nb::arg("name"), nb::arg("vertices"), nb::arg("links"), nb::arg("ranks"),
           nb::arg("one_port") = false, nb::arg("copy") = 0.0, nb::arg("reduce") = 0.0,
-          nb::arg("step") = 0.0)
+          nb::arg("step") = 0.0, nb::arg("call") = 0.0,
+          nb::arg("by_size") = std::vector<Topology::Rates>{})
       .def_rw("name", &Topology::name)
       .def_rw("vertices", &Topology::vertices)
       .def_rw("links", &Topology::links)
@@ -81,6 +97,8 @@ void bind_topology(nb::module_& m) {
       .def_rw("copy", &Topology::copy)
       .def_rw("reduce", &Topology::reduce)
       .def_rw("step", &Topology::step)
+      .def_rw("call", &Topology::call)
+      .def_rw("by_size", &Topology::by_size)
       .def("paths", &paths, nb::arg("pairs"),
            "For each (source, destination) the way between the ranks: (link, from its a to its b).")
       .def(

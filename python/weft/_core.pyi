@@ -363,6 +363,16 @@ class Link:
         busy_watts: float = 0.0,
     ) -> None: ...
 
+class SizedRates:
+    bytes: float
+    copy: float
+    reduce: float
+    fetch: float
+    store: float
+    def __init__(
+        self, bytes: float, copy: float, reduce: float, fetch: float = 0.0, store: float = 0.0
+    ) -> None: ...
+
 class Topology:
     name: str
     vertices: list[Vertex]
@@ -372,6 +382,8 @@ class Topology:
     copy: float
     reduce: float
     step: float
+    call: float
+    by_size: list[SizedRates]
     def __init__(
         self,
         name: str,
@@ -382,9 +394,22 @@ class Topology:
         copy: float = 0.0,
         reduce: float = 0.0,
         step: float = 0.0,
+        call: float = 0.0,
+        by_size: Sequence[SizedRates] = ...,
     ) -> None: ...
     def paths(self, pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, bool]]]: ...
     def latencies(self, source: int) -> list[float]: ...
+
+def measure(communicator: Communicator, largest: int, times: int) -> Topology: ...
+def seconds_of(
+    communicator: Communicator,
+    collective: str,
+    input: Any | None,
+    output: Any | None,
+    count: int,
+    algorithm: str,
+    times: int,
+) -> float: ...
 
 class Price:
     @property

@@ -41,6 +41,9 @@ cost::Call call_of(const PlanShape& shape, std::size_t bytes, const PriceOptions
   call.symmetric = options.symmetric;
   call.in_place = options.in_place && (shape.collective == Collective::kAllreduce ||
                                        shape.collective == Collective::kBroadcast);
+  const auto input = static_cast<double>(call.cut.input.total());
+  const auto output = static_cast<double>(call.cut.output.total());
+  call.buffers = (call.in_place ? std::max(input, output) : input + output) * call.element;
   return call;
 }
 

@@ -23,6 +23,8 @@ class Check {
     quantity("the rate of copies", topology_.copy);
     quantity("the rate of reductions", topology_.reduce);
     quantity("the time of a step", topology_.step);
+    quantity("the time of a call", topology_.call);
+    for (std::size_t i = 0; i < topology_.by_size.size(); ++i) rates(i);
   }
 
  private:
@@ -37,6 +39,19 @@ class Check {
   void quantity(const std::string& what, double value) const {
     if (!std::isfinite(value) || value < 0)
       refuse(what + " is " + std::to_string(value) + ": give a number that is not negative");
+  }
+
+  void rates(std::size_t i) const {
+    const Topology::Rates& one = topology_.by_size[i];
+    const std::string where = " with " + std::to_string(one.bytes) + " bytes of buffers";
+    quantity("the rate of copies" + where, one.copy);
+    quantity("the rate of reductions" + where, one.reduce);
+    quantity("the rate of fetches" + where, one.fetch);
+    quantity("the rate of stores" + where, one.store);
+    const double least = i == 0 ? 0 : topology_.by_size[i - 1].bytes;
+    if (!std::isfinite(one.bytes) || one.bytes <= least)
+      refuse("rates" + where + " follow those with " + std::to_string(least) +
+             ": give sizes that grow");
   }
 
   void vertex(std::size_t i) const {

@@ -81,7 +81,7 @@ def test_generators():
 GOOD = """\
 name: two
 nodes: 2
-rates: {copy: 10 GB/s, reduce: 5e9, step: 50 ns}
+rates: {copy: 10 GB/s, reduce: 5e9, step: 50 ns, call: 9 ns}
 node:
   ranks: [a, b]
   switches: {s: {latency: 1 us}}
@@ -95,12 +95,18 @@ network:
 """
 
 
+BY_SIZE = (
+    "by_size: [{bytes: 1 KiB, copy: 8 GB/s, reduce: 9 GB/s}, "
+    "{bytes: 1 MiB, copy: 4 GB/s, reduce: 5 GB/s, fetch: 3 GB/s, store: 1 GB/s}]"
+)
+
+
 def test_file(tmp_path):
     file = tmp_path / "two.yaml"
     file.write_text(GOOD)
     t = load(file)
     first, second = t.links[:2]
-    assert (t.copy, t.reduce, t.step) == pytest.approx((10e9, 5e9, 50e-9))
+    assert (t.copy, t.reduce, t.step, t.call) == pytest.approx((10e9, 5e9, 50e-9, 9e-9))
     assert (first.latency, first.bandwidth) == pytest.approx((2e-6, 12.5e9))
     assert (first.full_duplex, first.memory, first.idle_watts, first.busy_watts) == (
         False, False, 1.0, 2.0
@@ -109,6 +115,10 @@ def test_file(tmp_path):
     assert (t.links[-1].overhead, t.links[-1].shared) == (pytest.approx(3e-6), False)
     assert t.latencies(0)[2] == pytest.approx(4e-6 + 2e-6 + 2e-3)
     assert len(load(file, nodes=7).ranks) == 14
+    file.write_text(GOOD.replace("call: 9 ns", BY_SIZE, 1))
+    small, large = load(file).by_size
+    assert (small.bytes, small.copy, small.reduce, small.fetch) == (1024, 8e9, 9e9, 0)
+    assert (large.bytes, large.fetch, large.store) == (2**20, 3e9, 1e9)
 
 
 # What replaces what in the file above, the line of the error, and words of it.
@@ -127,6 +137,7 @@ WRONG = {
     "how many": ("nodes: 2\n", "", 11, "say how many"),
     "twice": ("ranks: [a, b]", "ranks: [a, a]", 5, "there twice"),
     "key twice": ("nodes: 2", "name: again", 2, "there twice"),
+    "sizes": ("call: 9 ns", BY_SIZE.replace("1 MiB", "1 B"), 3, "few bytes to many"),
     "no YAML": ("nodes: 2", "nodes: [2", 3, ""),
 }
 

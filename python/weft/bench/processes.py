@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from weft.bench.job import Job, Measured, read_samples
-from weft.bench.libraries import Library
+from weft.bench.libraries import Launch, Library
 
 _MEETING_BYTES = 4096
 _START_SECONDS = 60.0  # for starting and for what a schedule does not foresee
@@ -32,29 +32,36 @@ def burst(library: Library, job: Job) -> list[list[Measured]]:
 
     Raises BurstFailed.
     """
-    processes: list[subprocess.Popen[bytes]] = []
     memory = os.memfd_create("weft-bench-meeting")
     try:
         os.ftruncate(memory, _MEETING_BYTES)
         with tempfile.TemporaryDirectory(prefix="weft-bench-") as name:
             directory = Path(name)
             job.write(directory, f"/proc/{os.getpid()}/fd/{memory}", library.batched)
-            launch = library.launch(job.ranks, directory)
-            environment = os.environ | launch.environment | {_MARK: name}
-            try:
-                for number, command in enumerate(launch.commands):
-                    log = directory / f"log.{number}"
-                    processes.append(_start(command, environment, log))
-                _wait(processes, library, directory, _deadline(job))
-                return read_samples(directory, job.ranks)
-            finally:
-                _end(processes, f"{_MARK}={name}")
+            run_ranks(
+                library.name, library.launch(job.ranks, directory), directory,
+                10 * job.seconds * len(job.cases),
+            )  # fmt: skip
+            return read_samples(directory, job.ranks)
     finally:
         os.close(memory)
 
 
-def _deadline(job: Job) -> float:
-    return time.monotonic() + _START_SECONDS + 10 * job.seconds * len(job.cases)
+def run_ranks(name: str, launch: Launch, directory: Path, seconds: float) -> None:
+    """Runs the processes of `launch` to their end, for `seconds` and what a start takes at most.
+
+    `directory` is theirs alone and becomes the place of their logs; `name` is for errors. Raises
+    BurstFailed.
+    """
+    processes: list[subprocess.Popen[bytes]] = []
+    environment = os.environ | launch.environment | {_MARK: str(directory)}
+    deadline = time.monotonic() + _START_SECONDS + seconds
+    try:
+        for number, command in enumerate(launch.commands):
+            processes.append(_start(command, environment, directory / f"log.{number}"))
+        _wait(processes, name, directory, deadline)
+    finally:
+        _end(processes, f"{_MARK}={directory}")
 
 
 def _start(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
@@ -82,7 +89,7 @@ def _start(command: list[str], environment: dict[str, str], log: Path) -> subpro
 
 
 def _wait(
-    processes: list[subprocess.Popen[bytes]], library: Library, directory: Path, deadline: float
+    processes: list[subprocess.Popen[bytes]], name: str, directory: Path, deadline: float
 ) -> None:
     """Sleeps until all have ended well. Raises BurstFailed as soon as one has not."""
     poll = select.poll()
@@ -94,12 +101,12 @@ def _wait(
         while left:
             ended = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
             if not ended:
-                raise BurstFailed(f"{library.name}: did not end in time{_said(directory)}")
+                raise BurstFailed(f"{name}: did not end in time{_said(directory)}")
             for descriptor, _ in ended:
                 poll.unregister(descriptor)
                 left -= 1
                 if running[descriptor].wait() != 0:
-                    raise BurstFailed(f"{library.name}: {_why(processes, directory)}")
+                    raise BurstFailed(f"{name}: {_why(processes, directory)}")
     finally:
         for descriptor in running:
             os.close(descriptor)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 from weft.errors import WeftError
@@ -16,6 +19,7 @@ _EPILOG = """\b
 Examples:
   weft topology tsubame3 --nodes 64
   weft topology cluster.yaml --json
+  weft topology --measure --output here.yaml
 """
 
 
@@ -38,6 +42,11 @@ def described(topology: Any) -> dict[str, Any]:
         "copy": topology.copy,
         "reduce": topology.reduce,
         "step": topology.step,
+        "call": topology.call,
+        "by_size": [
+            {word: getattr(one, word) for word in ("bytes", "copy", "reduce", "fetch", "store")}
+            for one in topology.by_size
+        ],
         "links": [
             {"count": count, **dict(zip(names, kind, strict=True))} for kind, count in links.items()
         ],
@@ -61,20 +70,73 @@ def _ways(topology: Any) -> list[dict[str, Any]]:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("source", metavar="NAME|FILE")
+@click.argument("source", metavar="NAME|FILE", required=False)
 @click.option("--nodes", type=click.IntRange(1), help="Instead of the number in the file.")
+@click.option("--measure", "measures", is_flag=True, help="This machine, in some seconds.")
+@click.option("--ranks", type=click.IntRange(2), help="To measure; by default one a core.")
+@click.option(
+    "--rounds", type=click.IntRange(1), default=5, show_default=True,
+    help="Of measuring, each with fresh processes: medians count.",
+)  # fmt: skip
+@click.option(
+    "--output", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
+    help="Where what was measured goes, as YAML; else it is shown.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def topology(source: str, nodes: int | None, as_json: bool) -> None:
-    """Shows a topology: one that comes with Weft, by name, or a file (docs/topology.md)."""
+def topology(
+    source: str | None,
+    nodes: int | None,
+    measures: bool,
+    ranks: int | None,
+    rounds: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Shows a topology: one that comes with Weft, by name, or a file (docs/topology.md).
+
+    With --measure it is this machine: latencies and bandwidths between processes on its cores, and
+    the rates of copies and reductions.
+    """
     from weft.topology import load
 
+    if measures == (source is not None):
+        raise click.UsageError("give a name or a file, or --measure")
+    if not measures and (ranks or output):
+        raise click.UsageError("--ranks and --output go with --measure")
     try:
-        known = described(load(source, nodes=nodes))
+        if measures:
+            known = _measured(ranks, rounds, output)
+        else:
+            known = described(load(source or "", nodes=nodes))
     except WeftError as error:
         raise click.ClickException(str(error)) from None
     if as_json:
         click.echo(json.dumps(known))
-        return
+    elif output:
+        click.echo(f"{output}: {known['ranks']} ranks; see it with `weft topology {output}`")
+    else:
+        _show(known)
+
+
+def _measured(ranks: int | None, rounds: int, output: Path | None) -> dict[str, Any]:
+    from weft.bench.processes import BurstFailed
+    from weft.topology.measure import measure, text_of, topology_from
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("measuring", total=rounds)
+        try:
+            found = measure(
+                ranks or len(os.sched_getaffinity(0)), rounds,
+                lambda done, _: bar.update(task, completed=done),
+            )  # fmt: skip
+        except BurstFailed as failed:
+            raise click.ClickException(str(failed)) from None
+    if output:
+        output.write_text(text_of(found))
+    return described(topology_from(found))
+
+
+def _show(known: dict[str, Any]) -> None:
     console = Console()
     console.print(
         f"[bold]{known['name']}[/]: {known['ranks']} ranks on {known['nodes']} nodes, "
@@ -85,6 +147,12 @@ def topology(source: str, nodes: int | None, as_json: bool) -> None:
         console.print(_links(known["links"]))
     if known["ways"]:
         console.print(_from_rank_0(known["ways"]))
+    if known["by_size"]:
+        console.print(_by_size(known["by_size"]))
+    elif known["copy"] or known["reduce"]:
+        console.print(f"copy {_rate(known['copy'])}, reduce {_rate(known['reduce'])}")
+    if known["step"] or known["call"]:
+        console.print(f"step {_seconds(known['step'])}, call {_seconds(known['call'])}")
 
 
 def _links(links: list[dict[str, Any]]) -> Table:
@@ -117,9 +185,19 @@ def _from_rank_0(ways: list[dict[str, Any]]) -> Table:
     return table
 
 
+def _by_size(rates: list[dict[str, float]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("buffers of a rank", "copy", "reduce", "fetch", "store"):
+        table.add_column(title, justify="right")
+    for one in rates:
+        words = (_rate(one[word]) for word in ("copy", "reduce", "fetch", "store"))
+        table.add_row(f"{one['bytes'] / 2**20:g} MiB", *words)
+    return table
+
+
 def _seconds(seconds: float) -> str:
-    return f"{seconds * 1e9:g} ns" if seconds < 1e-6 else f"{seconds * 1e6:g} us"
+    return f"{seconds * 1e9:.4g} ns" if seconds < 1e-6 else f"{seconds * 1e6:.4g} us"
 
 
 def _rate(rate: float) -> str:
-    return f"{rate / 1e9:g} GB/s"
+    return f"{rate / 1e9:.4g} GB/s"

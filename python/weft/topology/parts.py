@@ -51,14 +51,18 @@ class Node:
 
 @dataclass(frozen=True)
 class Rates:
-    """What ranks themselves do: bytes a second (0: no time), and seconds a step.
+    """What ranks themselves do: bytes a second (0: no time), and seconds a step and a call.
 
-    `reduce` counts source bytes: a + b of 8 bytes each are 16.
+    `reduce` counts source bytes: a + b of 8 bytes each are 16. `by_size`: copy and reduce where
+    a rank's buffers have so many bytes together, and the most at which it
+    gets what lies in peers' memory (`fetch`) and reduces into its own slots (`store`).
     """
 
     copy: float = 0.0
     reduce: float = 0.0
     step: float = 0.0
+    call: float = 0.0
+    by_size: Sequence[_core.SizedRates] = ()
 
 
 def single(rank: str = "rank") -> Node:
@@ -151,7 +155,7 @@ class Plant:
         """The result. Raises InvalidArgument."""
         return _core.Topology(
             name, self._vertices, self._links, self._ranks, one_port,
-            rates.copy, rates.reduce, rates.step,
+            rates.copy, rates.reduce, rates.step, rates.call, rates.by_size,
         )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft import _core
 from weft.topology import networks, parts
-from weft.topology.fields import BYTES_PER_SECOND, SECONDS, Field, read
+from weft.topology.fields import BYTES, BYTES_PER_SECOND, SECONDS, Field, read
 from weft.topology.parts import Node, Rates, Switch, Wire
 
 _TOP = ("name", "nodes", "network", "ports", "rates")
@@ -75,9 +75,25 @@ def _switch(field: Field) -> Switch:
 
 
 def _rates(field: Field) -> Rates:
-    found = field.fields([], ["copy", "reduce", "step"])
-    units = {"copy": BYTES_PER_SECOND, "reduce": BYTES_PER_SECOND, "step": SECONDS}
-    return Rates(**{word: value.quantity(units[word]) for word, value in found.items()})
+    units = {
+        "copy": BYTES_PER_SECOND, "reduce": BYTES_PER_SECOND, "step": SECONDS, "call": SECONDS
+    }  # fmt: skip
+    found = field.fields([], [*units, "by_size"])
+    by_size = found.pop("by_size", None)
+    rates: dict[str, Any] = {word: one.quantity(units[word]) for word, one in found.items()}
+    return Rates(**rates, by_size=_by_size(by_size) if by_size else ())
+
+
+def _by_size(field: Field) -> list[_core.SizedRates]:
+    rates: list[_core.SizedRates] = []
+    for item in field.items():
+        found = item.fields(["bytes", "copy", "reduce"], ["fetch", "store"])
+        bytes = found.pop("bytes").quantity(BYTES, positive=True)
+        if rates and bytes <= rates[-1].bytes:
+            raise item.wrong("by_size goes from few bytes to many")
+        given = {word: one.quantity(BYTES_PER_SECOND) for word, one in found.items()}
+        rates.append(_core.SizedRates(bytes, **given))
+    return rates
 
 
 def _node(field: Field) -> Node:

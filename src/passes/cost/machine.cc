@@ -12,6 +12,7 @@ Machine::Machine(const Programs& programs, const Call& call, const Topology& top
       routes_(topology),
       programs_(programs),
       call_(call),
+      rates_(rates_at(topology, call.buffers)),
       streams_(programs.shape().ranks,
                std::max<int>(1, static_cast<int>(programs.shape().channels.size())), topology,
                routes_) {
@@ -20,6 +21,7 @@ Machine::Machine(const Programs& programs, const Call& call, const Topology& top
   for (int i = 0; i < programs.count(); ++i) codes_.emplace_back(programs.program(i), call.cut);
   for (int rank = 0; rank < shape.ranks; ++rank) {
     ranks_.push_back({Cursor(codes_[static_cast<std::size_t>(programs.number(rank))], call.cut)});
+    ranks_.back().now = topology.call;
     for (const Channel& channel : shape.channels)
       ranks_.back().out.emplace_back().slots.resize(static_cast<std::size_t>(channel.slots));
     ready_.push_back(rank);

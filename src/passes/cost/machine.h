@@ -27,6 +27,7 @@ struct Call {
   double accumulator = 4;  // bytes, on wide channels
   bool symmetric = false;
   bool in_place = true;  // a copy from input to output is none
+  double buffers = 0;    // bytes of a rank's buffers together
 };
 
 // Used once. All arguments outlive it. Not thread safe.
@@ -100,7 +101,7 @@ class Machine {
   bool take_slots(int rank);
   void fill_slots(int rank);
   bool is_placed(int rank, const Operand& source);
-  double fetch(int rank, const Operand& source, double rate);
+  double read(int rank, double rate);
   double payload(int channel, std::size_t count) const;
 
   Rank& state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
@@ -113,6 +114,7 @@ class Machine {
 
   const Programs& programs_;
   const Call& call_;
+  const Topology::Rates rates_;
   Streams streams_;
   std::vector<Code> codes_;
   std::vector<Rank> ranks_;

@@ -6,6 +6,10 @@
 namespace weft::cost {
 namespace {
 
+// Bytes of a payload that comes with its message; to a longer one, in memory, it is as far again as
+// to the message.
+constexpr double kInMessage = 448;
+
 double time(double bytes, double rate) { return rate > 0 ? bytes / rate : 0; }
 
 }  // namespace
@@ -67,19 +71,27 @@ void Machine::fill_slots(int rank) {
   }
 }
 
-// Seconds to read a source at `rate`, from where it lies.
-double Machine::fetch(int rank, const Operand& source, double rate) {
-  const std::size_t count = state(rank).cursor.count();
-  const bool slot = source.buffer == Buffer::kSlot;
-  const double bytes =
-      slot ? payload(source.channel, count) : static_cast<double>(count) * call_.element;
-  const double here = time(bytes, rate);
-  if (slot && !has_memory_) return here;
-  const int owner = peer_of(rank, source.rank);
-  if (owner == rank) return here;
-  const Way& way = streams_[streams_.find(owner, rank, source.channel)].way;
-  if (way.memory) return std::max(here, time(bytes, way.bandwidth));
-  return slot ? here : here + 2 * way.latency + time(bytes, way.bandwidth);
+// Seconds to read the step's sources at `rate`. What lies in a peer's memory is fetched meanwhile;
+// over a network it is asked for first.
+double Machine::read(int rank, double rate) {
+  const Cursor& cursor = state(rank).cursor;
+  double here = 0, fetched = 0, asked = 0;
+  for (const Operand& source : cursor.step()->src) {
+    const bool slot = source.buffer == Buffer::kSlot;
+    const double bytes = slot ? payload(source.channel, cursor.count())
+                              : static_cast<double>(cursor.count()) * call_.element;
+    here += time(bytes, rate);
+    if (slot && !has_memory_) continue;
+    const int owner = peer_of(rank, source.rank);
+    if (owner == rank) continue;
+    const Way& way = streams_[streams_.find(owner, rank, source.channel)].way;
+    if (way.memory)
+      fetched += (bytes > kInMessage ? way.latency : 0) +
+                 std::max(time(bytes, way.bandwidth), time(bytes, rates_.fetch));
+    else if (!slot)
+      asked += 2 * way.latency + time(bytes, way.bandwidth);
+  }
+  return asked + std::max(here, fetched);
 }
 
 // Whether the payload in a peer's slot is in the own output already.
@@ -102,7 +114,7 @@ bool Machine::copy(int rank) {
       --writes;
   if (writes > 0) {
     const double bytes = static_cast<double>(own.cursor.count()) * call_.element;
-    own.now += fetch(rank, source, topology_.copy) + (writes - 1) * time(bytes, topology_.copy);
+    own.now += read(rank, rates_.copy) + (writes - 1) * time(bytes, rates_.copy);
   }
   fill_slots(rank);
   return true;
@@ -112,9 +124,13 @@ bool Machine::reduce(int rank) {
   if (!take_slots(rank)) return false;
   Rank& own = state(rank);
   const Step& step = *own.cursor.step();
-  for (const Operand& source : step.src) own.now += fetch(rank, source, topology_.reduce);
+  double seconds = read(rank, rates_.reduce);
+  for (const Operand& target : step.dst)
+    if (target.buffer == Buffer::kSlot)
+      seconds = std::max(seconds, time(payload(target.channel, own.cursor.count()), rates_.store));
+  own.now += seconds;
   const double bytes = static_cast<double>(own.cursor.count()) * call_.element;
-  own.now += static_cast<double>(step.dst.size() - 1) * time(bytes, topology_.copy);
+  own.now += static_cast<double>(step.dst.size() - 1) * time(bytes, rates_.copy);
   fill_slots(rank);
   return true;
 }
@@ -125,17 +141,19 @@ bool Machine::put(int rank) {
   if (!slot_free(rank, step.channel)) return false;
   const double bytes = payload(step.channel, own.cursor.count());
   const bool delivers = !step.dst.empty();
+  bool lazy = !delivers;
   if (has_memory_) {
     const Way way = streams_[streams_.find(rank, peer_of(rank, step.peers[0]), step.channel)].way;
+    lazy = lazy && (!way.memory || (call_.symmetric && bytes > kInMessage));
     // Into each reader's output, or once into the slot; from symmetric memory it is read in place.
     if (way.memory && delivers && call_.symmetric)
       own.now += static_cast<double>(step.peers.size()) * time(bytes, way.bandwidth);
     else if (way.memory && !call_.symmetric)
-      own.now += time(bytes, topology_.copy);
+      own.now += time(bytes, rates_.copy);
   }
   Outbox& box = outbox(rank, step.channel);
   box.slots[box.next].readers = static_cast<int>(step.peers.size());
-  send(rank, bytes, static_cast<std::int32_t>(box.next), !delivers, delivers && call_.symmetric);
+  send(rank, bytes, static_cast<std::int32_t>(box.next), lazy, delivers && call_.symmetric);
   box.next = (box.next + 1) % box.slots.size();
   return true;
 }

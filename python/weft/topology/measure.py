@@ -1,0 +1,140 @@
+"""This machine as a topology: measured by processes of its own, a rank each, several times.
+
+    measured = measure(ranks=2, rounds=5)
+    Path("here.yaml").write_text(text_of(measured))
+
+Not imported by `weft.topology`: `weft topology --measure` is its command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import weft
+from weft._core import Topology
+from weft.bench.libraries import Launch
+from weft.bench.processes import run_ranks
+from weft.bench.processor import describe_processor
+from weft.errors import InvalidArgument
+from weft.topology.read import topology_of
+
+_ROUND_SECONDS = 10.0  # far more than a round takes
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What several rounds have seen: each figure as a list, one of each round.
+
+    `sockets` by rank; `links` by pair of ranks, with latency (s) and bandwidth (bytes/s); `rates`
+    are copy, reduce (bytes/s), step and call (s); `by_size` are copy, reduce, fetch and store
+    (bytes/s) by the bytes of a rank's buffers.
+    """
+
+    name: str
+    sockets: list[int]
+    links: dict[tuple[int, int], dict[str, list[float]]]
+    rates: dict[str, list[float]]
+    by_size: dict[float, dict[str, list[float]]]
+
+
+def measure(
+    ranks: int, rounds: int = 5, progress: Callable[[int, int], None] = lambda done, all: None
+) -> Measured:
+    """Measures this machine with `ranks` processes, each on a core of its own.
+
+    Each round has fresh processes, since where a machine puts them may differ. `progress` hears,
+    before each, how many rounds of how many are done.
+
+    Raises:
+        InvalidArgument: fewer than two ranks, or more than cores.
+        BurstFailed: a process failed.
+    """
+    cores = len(os.sched_getaffinity(0))
+    if not 2 <= ranks <= cores:
+        raise InvalidArgument(
+            f"{ranks} ranks: give 2 to {cores}, the cores here; ranks that take turns on a core "
+            "are in no topology"
+        )
+    seen = []
+    for done in range(rounds):
+        progress(done, rounds)
+        seen.append(_round(ranks))
+    return gathered(seen)
+
+
+def gathered(rounds: list[dict[str, Any]]) -> Measured:
+    """Of what a worker says in each round."""
+
+    def lists(parts: Sequence[dict[str, float]], *words: str) -> dict[str, list[float]]:
+        return {word: [part[word] for part in parts] for word in words}
+
+    links = zip(*(round["links"] for round in rounds), strict=True)
+    sizes = zip(*(round["by_size"] for round in rounds), strict=True)
+    return Measured(
+        rounds[0]["name"],
+        rounds[0]["sockets"],
+        {(of[0]["a"], of[0]["b"]): lists(of, "latency", "bandwidth") for of in links},
+        lists([round["rates"] for round in rounds], "copy", "reduce", "step", "call"),
+        {of[0]["bytes"]: lists(of, "copy", "reduce", "fetch", "store") for of in sizes},
+    )
+
+
+def text_of(measured: Measured) -> str:
+    """The file: medians over the rounds, each with its least and greatest as a comment."""
+    rounds = len(measured.rates["copy"])
+    ranks = [f"rank{rank}" for rank in range(len(measured.sockets))]
+    lines = [
+        f"# {measured.name}; measured by `weft topology --measure`, weft {weft.__version__}.",
+        f"# Medians of {rounds} rounds; in brackets the least and the greatest.",
+        "name: measured",
+        "rates:",
+        *(f"  {_line(word, measured.rates[word])}" for word in ("copy", "reduce", "step", "call")),
+    ]
+    lines.append("  by_size:")
+    for size, rates in measured.by_size.items():
+        lines.append(f"    - bytes: {size / 1024:g} KiB")
+        lines += [f"      {_line(word, values)}" for word, values in rates.items()]
+    lines += ["node:", "  ranks:"]
+    for rank, socket in zip(ranks, measured.sockets, strict=True):
+        lines.append(f"    {rank}: {{node: 0{f', socket: {socket}' if socket >= 0 else ''}}}")
+    lines.append("  links:")
+    for (a, b), link in measured.links.items():
+        lines.append(f"    - between: [{ranks[a]}, {ranks[b]}]")
+        lines += [f"      {_line(word, values)}" for word, values in link.items()]
+        lines.append("      memory: yes")
+    return "\n".join(lines) + "\n"
+
+
+def topology_from(measured: Measured) -> Topology:
+    """The value that the file describes."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(text_of(measured))
+        file.flush()
+        return topology_of(Path(file.name))
+
+
+_UNITS = {"latency": (1e9, "ns"), "step": (1e9, "ns"), "call": (1e9, "ns")}
+
+
+def _line(word: str, values: list[float]) -> str:
+    factor, unit = _UNITS.get(word, (1e-9, "GB/s"))
+    least, middle, most = (f"{factor * of(values):.4g}" for of in (min, median, max))
+    return f"{word}: {middle} {unit}  # [{least}, {most}]"
+
+
+def _round(ranks: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="weft-measure-") as name:
+        directory = Path(name)
+        worker = [sys.executable, "-m", "weft.topology.worker", name]
+        commands = [[*worker, str(rank), str(ranks)] for rank in range(ranks)]
+        run_ranks("measurement", Launch(commands, {}), directory, _ROUND_SECONDS * ranks)
+        seen: dict[str, Any] = json.loads((directory / "measured").read_text())
+    return seen | {"name": describe_processor()}

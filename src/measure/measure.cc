@@ -1,0 +1,110 @@
+#include "weft/measure.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/cpu.h"
+#include "measure/probe.h"
+#include "measure/small_calls.h"
+#include "measure/stream.h"
+#include "measure/timing.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+using measuring::Probe;
+using measuring::Stream;
+
+// Bytes of a rank's buffers: the least, so many times more at each step, and what most processors'
+// caches hold, whose rates stand for all where sizes are not told apart.
+constexpr std::size_t kLeast = std::size_t{128} << 10, kGrowth = 4, kCached = std::size_t{2} << 20;
+constexpr int kTrips = 200;  // of a message, there and back, between two looks at the clock
+
+void refuse_a_crowd(Probe& probe) {
+  const int cores = shared_cores(probe.exchange(cpu_share()));
+  if (probe.size() > cores)
+    throw Unsupported(std::to_string(probe.size()) + " ranks on " + std::to_string(cores) +
+                      " cores take turns, which no topology describes: measure with " +
+                      std::to_string(cores) + " ranks at most");
+}
+
+// One way, in seconds, as rank `a` sees it.
+double latency(Probe& probe, int a, int b, int times) {
+  const bool first = probe.rank() == a;
+  const int peer = first ? b : a;
+  std::vector<double> trips;
+  for (int time = -1; time < times; ++time) {
+    const double taken = measuring::timed([&] {
+      for (int trip = 0; trip < kTrips; ++trip) {
+        if (first) probe.send(peer);
+        probe.take(peer);
+        if (!first) probe.send(peer);
+      }
+    });
+    if (time >= 0) trips.push_back(taken / (2 * kTrips));
+  }
+  return measuring::median(trips);
+}
+
+// Seconds a byte: of a piece's time it takes the latency to reach its first.
+double fetch_alone(const Stream& seen, double latency) {
+  return std::max(seen.fetch / 2, seen.fetch - latency / measuring::kPiece);
+}
+
+Topology::Link link(Probe& probe, int a, int b, int times) {
+  double seconds = 0, fetch = 0;
+  if (const int me = probe.rank(); me == a || me == b) {
+    const int peer = me == a ? b : a;
+    seconds = latency(probe, a, b, times) / 2;
+    fetch = fetch_alone(measuring::stream(probe, peer, peer, kLeast, 4 * times), 2 * seconds) / 2;
+  }
+  std::vector<double> both{seconds, fetch};
+  probe.communicator().allreduce(both.data(), both.data(), 2, DType::kF64, ReduceOp::kSum);
+  return {.a = a, .b = b, .latency = both[0], .bandwidth = 1 / both[1], .memory = true};
+}
+
+// The rates of all ranks at once, in a ring, with so many bytes of buffers.
+Topology::Rates rates(Probe& probe, Routes& routes, std::size_t bytes, int times) {
+  const int size = probe.size(), me = probe.rank();
+  probe.communicator().barrier();
+  const int next = (me + 1) % size, prev = (me + size - 1) % size;
+  const Stream seen = measuring::stream(probe, next, prev, bytes, times);
+  const double fetch = fetch_alone(seen, routes.latency(prev, me));
+  std::vector<double> mean{seen.copy, seen.reduce, fetch, seen.store};
+  probe.communicator().allreduce(mean.data(), mean.data(), mean.size(), DType::kF64,
+                                 ReduceOp::kAvg);
+  return {static_cast<double>(bytes), 1 / mean[0], 1 / mean[1], size > 1 ? 1 / mean[2] : 0,
+          1 / mean[3]};
+}
+
+}  // namespace
+
+Topology measure(Communicator& communicator, const MeasureOptions& options) {
+  const int size = communicator.size();
+  Topology made;
+  made.name = "measured";
+  Probe probe(communicator, measuring::kSlots * measuring::kPiece);
+  refuse_a_crowd(probe);
+  const std::vector<std::string> sockets =
+      probe.exchange(std::to_string(socket_of(cpu_limits().processors)));
+  for (int rank = 0; rank < size; ++rank) {
+    made.vertices.push_back(
+        {"rank" + std::to_string(rank), 0, std::stoi(sockets[static_cast<std::size_t>(rank)])});
+    made.ranks.push_back(rank);
+  }
+  for (int a = 0; a < size; ++a)
+    for (int b = a + 1; b < size; ++b) made.links.push_back(link(probe, a, b, options.times));
+  Routes routes(made);
+  for (std::size_t bytes = kLeast; bytes <= options.largest; bytes *= kGrowth) {
+    const auto rounds = static_cast<int>(options.times * kCached / bytes);
+    made.by_size.push_back(rates(probe, routes, bytes, std::clamp(rounds, 2, options.times)));
+    if (bytes == kCached)
+      made.copy = made.by_size.back().copy, made.reduce = made.by_size.back().reduce;
+  }
+  measuring::fit_small_calls(probe, made, 20 * options.times);
+  return made;
+}
+
+}  // namespace weft
