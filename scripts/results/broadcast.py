@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from page import RESULTS, asked_for_data, fill, read, size, steps, table, write
+from page import RESULTS, asked_for_data, fill, of, read, size, steps, table, write
 
 START, BANDWIDTH, PCIE = 0.4e-6, 12e9, 12e9  # seconds a message; bytes a second
 RANKS = (2, 4, 8, 16, 32, 64)
@@ -119,11 +119,6 @@ def data() -> list[Row]:
 
 
 # --- page ---------------------------------------------------------------------------------------
-
-
-def of(rows: list[Row], **what: Any) -> list[Row]:
-    """The rows in which all of this is so."""
-    return [row for row in rows if all(row[key] == value for key, value in what.items())]
 
 
 def off(rows: list[Row], kind: str, least: int = 0) -> str:

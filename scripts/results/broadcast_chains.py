@@ -10,7 +10,7 @@ from functools import cache
 from statistics import median
 from typing import Any
 
-from page import RESULTS, asked_for_data, fill, read, size, steps, table, write
+from page import RESULTS, asked_for_data, fill, of, read, size, steps, table, write
 
 CHUNKS = [1 << power for power in range(13, 20)]
 SIZES = [1 << power for power in range(20, 29, 2)]
@@ -80,11 +80,6 @@ def data() -> list[Row]:
 
 
 # --- page ---------------------------------------------------------------------------------------
-
-
-def of(rows: list[Row], **what: Any) -> list[Row]:
-    """The rows in which all of this is so."""
-    return [row for row in rows if all(row[key] == value for key, value in what.items())]
 
 
 def milliseconds(rows: list[Row], kind: str) -> str:

@@ -40,6 +40,11 @@ def write(name: str, rows: Iterable[Mapping[str, Any]]) -> None:
     (RESULTS / f"{name}.jsonl").write_text(text)
 
 
+def of(rows: list[dict[str, Any]], **what: Any) -> list[dict[str, Any]]:
+    """The rows in which all of this is so."""
+    return [row for row in rows if all(row[key] == value for key, value in what.items())]
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = ["| " + " | ".join(cells) + " |" for cells in (header, *rows)]

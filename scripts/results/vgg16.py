@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from page import RESULTS, asked_for_data, fill, read, size, steps, table, write
+from page import RESULTS, asked_for_data, fill, of, read, size, steps, table, write
 
 TOPOLOGY, RANKS = "rx1", (4, 8, 16, 32)
 # tf_cnn_benchmarks on Google Compute Engine, May 2017: VGG-16 on one GPU of a K80.
@@ -120,13 +120,12 @@ def data() -> list[Row]:
 def exchange(rows: list[Row], ranks: int) -> dict[str, float]:
     """Seconds of all broadcasts of an iteration, one after the other, by plan."""
     times: dict[str, dict[tuple[str, int], float]] = {plan: {} for plan in PLANS}
-    for row in rows:
-        if row["ranks"] == ranks:
-            for root, (count, priced) in row["roots"].items():
-                times[row["plan"]][root, row["bytes"]] = count * priced
-    sums = {plan: sum(of.values()) for plan, of in times.items()}
+    for row in of(rows, ranks=ranks):
+        for root, (count, priced) in row["roots"].items():
+            times[row["plan"]][root, row["bytes"]] = count * priced
+    sums = {plan: sum(own.values()) for plan, own in times.items()}
     either = [times["PC"], times["flat k-nomial"]]
-    sums[EITHER] = sum(min(of[message] for of in either) for message in times["PC"])
+    sums[EITHER] = sum(min(own[message] for own in either) for message in times["PC"])
     return sums
 
 
@@ -175,7 +174,7 @@ def agreement(rows: list[Row]) -> str:
     for plan in PLANS:
         cells = []
         for ranks in RANKS:
-            own = [row for row in rows if row["plan"] == plan and row["ranks"] == ranks]
+            own = of(rows, plan=plan, ranks=ranks)
             ratios = [
                 time / row["roots"][root][1]
                 for row in own
