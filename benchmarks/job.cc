@@ -13,10 +13,11 @@ bool read_word(const std::string& word, std::istream& in, Job& job) {
   if (word == "seconds") return bool(in >> job.seconds);
   if (word == "samples") return bool(in >> job.samples);
   if (word == "symmetric") return bool(in >> job.symmetric);
-  if (word == "algorithm") return bool(in >> job.algorithm);
   if (word != "case") return false;
   Case& c = job.cases.emplace_back();
-  return bool(in >> c.collective >> c.dtype >> c.count >> c.batch);
+  in >> c.collective >> c.dtype >> c.count >> c.batch >> c.algorithm;
+  if (c.algorithm == "-") c.algorithm.clear();
+  return bool(in);
 }
 
 }  // namespace

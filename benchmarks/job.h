@@ -4,8 +4,8 @@
 //   meeting /proc/4711/fd/5    memory that all ranks share, zeroed, at least a page
 //   seconds 0.2                time of a case; or `samples 5`, exactly so many
 //   symmetric 0
-//   algorithm ring             only where one is asked for
-//   case allreduce float32 1024 16     collective, element type, count of the call, batch
+//   case allreduce float32 1024 16 ring   collective, element type, count of the call, batch, and
+//                                         the algorithm that is asked for; "-": none
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@ struct Case {
   std::string dtype;
   std::size_t count = 0;  // elements, as weft::Call counts
   int batch = 1;          // operations of a sample
+  std::string algorithm;  // empty: the library's choice
 };
 
 struct Job {
@@ -27,7 +28,6 @@ struct Job {
   double seconds = 0;
   long samples = 0;
   bool symmetric = false;
-  std::string algorithm;
   std::vector<Case> cases;
 };
 

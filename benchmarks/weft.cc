@@ -29,7 +29,8 @@ class Weft : public bench::Library {
     call_.output = output;
     call_.count = c.count;
     if (call_.collective != weft::Collective::kBarrier) call_.dtype = weft::parse_dtype(c.dtype);
-    call_.algorithm = job_.algorithm;
+    call_.algorithm = c.algorithm;
+    call_.symmetric = job_.symmetric;
   }
 
   std::string algorithm() const override { return sends_ ? "" : comm_->algorithm_for(call_); }

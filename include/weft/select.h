@@ -21,7 +21,8 @@ std::string_view name_of(Rule rule);  // "call", "environment", "table", "built-
 struct Selection {
   Choice choice;  // chunk 0: by the size of a block
   Rule rule = Rule::kBuiltIn;
-  int row = 0;  // kTable: of the file, from 1
+  // Of the file, from 1: the one that says it, or that says "built-in"; 0: none does.
+  int row = 0;
 };
 
 struct SelectionOptions {
@@ -37,6 +38,9 @@ Selection select(const Call& call, int ranks, const SelectionOptions& options = 
 
 // The tuning file that such a communicator would read; empty: none.
 std::string tuning_file_for(const SelectionOptions& options);
+// Whether an algorithm for so many ranks, which it does not refuse, reads peers' buffers where they
+// lie: it then needs symmetric memory on all ranks.
+bool reaches_into_peers(const Algorithm& algorithm, int ranks);
 // The rows of a tuning file are looked through as when a communicator is made. Throws
 // InvalidArgument naming the file and the row.
 void check_tuning(const std::string& file);

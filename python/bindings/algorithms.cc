@@ -95,6 +95,7 @@ void bind_algorithms(nb::module_& m) {
                      return names;
                    })
       .def_ro("preset", &Algorithm::preset)
+      .def_ro("chunk", &Algorithm::chunk)
       .def_prop_ro("consistent", [](const Algorithm& self) { return self.claims.consistent; })
       .def_prop_ro("reproducible", [](const Algorithm& self) { return self.claims.reproducible; })
       .def(

@@ -20,6 +20,8 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
+inline constexpr const char* kAsBuiltIn = "built-in";
+
 // Whom a row serves, and with what.
 struct Row {
   Collective collective = Collective::kBarrier;
@@ -29,7 +31,7 @@ struct Row {
   // scatter) only a row for all sizes serves.
   Extent<std::size_t> bytes;
   std::optional<bool> symmetric;  // whether all buffers lie in symmetric memory; not set: either
-  Choice use;
+  Choice use;  // kAsBuiltIn: what the built-in table says, whatever rows follow
   bool operator==(const Row&) const = default;
 };
 

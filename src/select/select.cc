@@ -32,6 +32,15 @@ Selection select(const Call& call, int ranks, const SelectionOptions& options) {
 
 std::string tuning_file_for(const SelectionOptions& options) { return tuning_file(options.tuning); }
 
+bool reaches_into_peers(const Algorithm& algorithm, int ranks) {
+  const RankPlan plan = make_rank_plan(algorithm, 0, ranks, {});
+  for (const Section& section : plan.program)
+    for (const Step& step : section.steps)
+      for (const Operand& from : step.src)
+        if (from.buffer != Buffer::kSlot && from.rank != Index(0)) return true;
+  return false;
+}
+
 void check_tuning(const std::string& file) { read_tuning(file); }
 
 }  // namespace weft

@@ -110,11 +110,14 @@ void Selector::read_overrides(const std::string& setting) {
 
 void Selector::offer(const Row& row, int number, int nodes) {
   if (!row.ranks.holds(ranks_) || !row.nodes.holds(nodes)) return;
-  const Algorithm algorithm = find_algorithm(to_text(row.use), row.collective);
-  if (!refusal(algorithm, ranks_, algorithm.preset).empty()) return;
-  Candidate candidate{row, number, algorithm.claims.reproducible};
-  candidate.row.use.algorithm = algorithm.name;
-  candidate.row.use.params = algorithm.preset;
+  Candidate candidate{row, number, true};
+  if (row.use.algorithm != kAsBuiltIn) {
+    const Algorithm algorithm = find_algorithm(to_text(row.use), row.collective);
+    if (!refusal(algorithm, ranks_, algorithm.preset).empty()) return;
+    candidate.reproducible = algorithm.claims.reproducible;
+    candidate.row.use.algorithm = algorithm.name;
+    candidate.row.use.params = algorithm.preset;
+  }
   candidates_[static_cast<std::size_t>(row.collective)].push_back(std::move(candidate));
 }
 
@@ -124,13 +127,19 @@ Selection Selector::choose(const Call& call) const {
   if (!overrides_[index].empty()) return named(call, overrides_[index], Rule::kEnvironment);
   const auto bytes = message_bytes(call, static_cast<std::size_t>(ranks_));
   const bool strict = reproducible_ && order_shows(call);
+  int settled = 0;  // the tuned row that leaves it to the built-in table
   for (const Candidate& candidate : candidates_[index]) {
     const Row& row = candidate.row;
+    if (settled && candidate.number) continue;
     if (bytes ? !row.bytes.holds(*bytes) : !row.bytes.all()) continue;
     if (row.symmetric && *row.symmetric != call.symmetric) continue;
     if (strict && !candidate.reproducible) continue;
+    if (row.use.algorithm == kAsBuiltIn) {
+      settled = candidate.number;
+      continue;
+    }
     Selection selection{row.use, candidate.number ? Rule::kTable : Rule::kBuiltIn,
-                        candidate.number};
+                        candidate.number ? candidate.number : settled};
     if (chunk_) selection.choice.chunk = chunk_;
     return selection;
   }

@@ -10,6 +10,7 @@
 #include "algorithms/registry.h"
 #include "base/machine.h"
 #include "weft/error.h"
+#include "weft/select.h"
 
 namespace weft {
 namespace {
@@ -74,7 +75,7 @@ Extent<T> extent_of(const json& row, const char* name) {
 
 Row row_of(const json& value) {
   check_names(value, {"collective", "ranks", "bytes", "use"},
-              {"nodes", "symmetric", "at", "measured_us", "predicted_us"});
+              {"nodes", "symmetric", "measured", "predicted"});
   Row row;
   row.collective = parse_collective(text_of(value, "collective"));
   row.ranks = extent_of<int>(value, "ranks");
@@ -88,17 +89,9 @@ Row row_of(const json& value) {
   return row;
 }
 
-// Whether a program reads peers' buffers where they lie.
-bool reaches(const RankPlan& plan, int rank) {
-  for (const Section& section : plan.program)
-    for (const Step& step : section.steps)
-      for (const Operand& from : step.src)
-        if (from.buffer != Buffer::kSlot && from.rank != Index(rank)) return true;
-  return false;
-}
-
 // That its algorithm exists, and serves the first of its rank counts with these parameters.
 void check(const Row& row) {
+  if (row.use == Choice{kAsBuiltIn, {}, 0}) return;
   const Algorithm algorithm = find_algorithm(to_text(row.use), row.collective);
   if (algorithm.preset.contains("root")) throw InvalidArgument("the root is the call's");
   const int ranks = std::max(row.ranks.from, 1);
@@ -106,8 +99,7 @@ void check(const Row& row) {
   if (!refused.empty() && row.ranks.to <= ranks)
     throw InvalidArgument(algorithm.name + " cannot serve " + std::to_string(ranks) +
                           " ranks: " + refused);
-  if (refused.empty() && !row.symmetric.value_or(false) &&
-      reaches(make_rank_plan(algorithm, 0, ranks, {}), 0))
+  if (refused.empty() && !row.symmetric.value_or(false) && reaches_into_peers(algorithm, ranks))
     throw InvalidArgument(algorithm.name + " reaches into peers' memory: give \"symmetric\": true");
 }
 

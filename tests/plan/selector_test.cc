@@ -72,6 +72,8 @@ Settings tuned(bool reproducible = false) {
       {kAllreduce, {4, 4}, {2, 2}, {}, {}, {"lr_rab", {}, 0}},
       {Collective::kAlltoall, {4, 4}, {}, {0, 1000}, {}, {"pairwise", {}, 0}},
       {Collective::kGather, {4, 4}, {}, {}, {}, {"direct", {}, 512}},
+      {Collective::kBroadcast, {4, 4}, {}, {}, {}, {kAsBuiltIn, {}, 0}},
+      {Collective::kBroadcast, {4, 4}, {}, {}, {}, {"chain", {}, 0}},
   };
   return settings;
 }
@@ -90,6 +92,13 @@ TEST(Selector, TheFirstRowThatServesIsTaken) {
   EXPECT_EQ(chosen(5, call_of(kAllreduce, 1000), settings), "allreduce/one_shot");
   EXPECT_EQ(chosen(5, call_of(kAllreduce, 8000), settings), "allreduce/one_shot");
   EXPECT_EQ(chosen(4, call_of(kAllreduce, 1000), tuned(true)), "allreduce/one_shot");
+}
+
+TEST(Selector, ARowMayLeaveItToTheBuiltInTable) {
+  const Selection selection = Selector(4, tuned()).choose(call_of(Collective::kBroadcast, 8));
+  EXPECT_EQ(to_text(selection.choice), "broadcast/one_shot");
+  EXPECT_EQ(selection.rule, Rule::kBuiltIn);
+  EXPECT_EQ(selection.row, 8);
 }
 
 TEST(Selector, CountsMachines) {

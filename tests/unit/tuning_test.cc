@@ -32,7 +32,7 @@ class File {
 std::string with_row(const std::string& row) {
   return R"({"weft_tuning": 1, "machine": {"processor": "p", "cores": 2}, "rows": [
     {"collective": "allreduce", "ranks": [2, 2], "bytes": [0, 16384], "symmetric": false,
-     "at": 8192, "use": "one_shot", "measured_us": {"allreduce/one_shot": 1.5}},)" +
+     "use": "built-in", "measured": [{"bytes": 8192, "us": {"allreduce/one_shot": 1.5}}]},)" +
          row + "]}";
 }
 
@@ -41,7 +41,7 @@ TEST(Tuning, IsRead) {
                          "bytes": [1, null], "use": "knomial(radix=4,chunk=64K)"})json"));
   const std::vector<Row> rows = read_tuning(file.name());
   const std::vector<Row> wanted = {
-      {Collective::kAllreduce, {2, 2}, {}, {0, 16384}, false, {"one_shot", {}, 0}},
+      {Collective::kAllreduce, {2, 2}, {}, {0, 16384}, false, {kAsBuiltIn, {}, 0}},
       {Collective::kBroadcast,
        {3, Extent<int>{}.to},
        {2, 4},
@@ -80,7 +80,8 @@ TEST(Tuning, SaysWhatIsWrongWithARow) {
   const std::string start = R"({"collective": "allreduce", "ranks": [4, 4], "bytes": [0, 8], )";
   const std::pair<const char*, const char*> table[] = {
       {R"({"collective": "allreduce"})", "row 2: it lacks \"bytes\""},
-      {R"({"colective": "allreduce"})", "row 2: there is no \"colective\"; there are: at, bytes,"},
+      {R"({"colective": "allreduce"})",
+       "row 2: there is no \"colective\"; there are: bytes, collective,"},
       {R"({"collective": "allreduc", "ranks": [4, 4], "bytes": [0, 8], "use": "ring"})",
        "allreduc"},
       {R"({"collective": "allreduce", "ranks": 4, "bytes": [0, 8], "use": "ring"})", "[from, to]"},

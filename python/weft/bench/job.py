@@ -28,11 +28,10 @@ class Job:
         if self.samples:
             lines.append(f"samples {self.samples}")
         lines.append(f"symmetric {int(first.symmetric)}")
-        if first.algorithm:
-            lines.append(f"algorithm {first.algorithm}")
         for case in self.cases:
             batch = case.batch if batched else 1
-            lines.append(f"case {case.collective} {case.dtype} {case.count} {batch}")
+            words = (case.collective, case.dtype, case.count, batch, case.algorithm or "-")
+            lines.append(" ".join(["case", *map(str, words)]))
         (directory / "job").write_text("\n".join(lines) + "\n")
 
 
@@ -54,15 +53,16 @@ def read_job(directory: Path) -> Job:
     """What `write` wrote, for a driver in Python, whose batches are always the case's own."""
     lines = [line.split() for line in (directory / "job").read_text().splitlines()]
     value = {words[0]: words[1] for words in lines}
-    cases = [
-        Case(
-            collective, int(count), int(value["ranks"]), dtype, value["symmetric"] == "1",
-            value.get("algorithm", ""),
-        )
-        for _, collective, dtype, count, _ in (words for words in lines if words[0] == "case")
-    ]  # fmt: skip
+    ranks, symmetric = int(value["ranks"]), value["symmetric"] == "1"
+    cases = [_case(words[1:], ranks, symmetric) for words in lines if words[0] == "case"]
     samples = int(value["samples"]) if "samples" in value else None
     return Job(cases, float(value["seconds"]), samples)
+
+
+def _case(words: list[str], ranks: int, symmetric: bool) -> Case:
+    collective, dtype, count, _, algorithm = words
+    named = "" if algorithm == "-" else algorithm
+    return Case(collective, int(count), ranks, dtype, symmetric, named)
 
 
 def read_samples(directory: Path, ranks: int) -> list[list[Measured]]:

@@ -6,11 +6,13 @@ import click
 
 import weft
 from weft.cli.bench import bench
+from weft.cli.explain import explain
 from weft.cli.info import info
 from weft.cli.price import price
 from weft.cli.show import show
 from weft.cli.simulate import simulate
 from weft.cli.topology import topology
+from weft.cli.tune import tune
 from weft.cli.verify import verify_command
 
 
@@ -21,9 +23,11 @@ def main() -> None:
 
 
 main.add_command(bench)
+main.add_command(explain)
 main.add_command(info)
 main.add_command(show)
 main.add_command(price)
 main.add_command(simulate)
 main.add_command(topology)
+main.add_command(tune)
 main.add_command(verify_command)

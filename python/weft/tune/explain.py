@@ -1,0 +1,236 @@
+"""Why an algorithm serves a call: the rule that said so, and what its rivals take."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from weft import _core
+from weft._core import Topology, find_algorithm
+from weft.bench.cases import REDUCING, size_text
+from weft.cost import price
+from weft.tune.candidates import algorithms
+from weft.tune.table import Table
+
+Progress = Callable[[list[str]], Iterable[str]]
+
+# Partial sums of other ways are no subtrees of the one tree; see docs/algorithms.md.
+_REPRODUCIBLE = (
+    "reproducible: each rank adds up one block of all inputs, in rank order. That sends the fewest "
+    "bytes a rank, though not the fewest between nodes, where sums of nodes would do"
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A call, as far as selection looks at it."""
+
+    collective: str
+    ranks: int
+    nbytes: int
+    dtype: str = "float32"
+    symmetric: bool = False
+    reproducible: bool = False
+    algorithm: str = ""
+    tuning: str = ""
+    topology: Topology | None = None
+
+    @property
+    def nodes(self) -> int:
+        """Machines that the ranks are on: the topology's, else one."""
+        return nodes_of(self.topology, self.ranks)
+
+
+@dataclass
+class Explained:
+    """The answer. Candidates: those that were measured or predicted first, the quickest first."""
+
+    question: Question
+    chosen: str
+    rule: str  # call, environment, table, built-in
+    file: str  # the tuning file; empty: none
+    row: int  # of it, from 1; 0: none fits
+    reason: str
+    measured_at: int | None
+    candidates: list[dict[str, Any]] = field(default_factory=list)
+    unsuitable: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def measured_head(self) -> str:
+        """Of the column: sizes in between take what was measured nearby."""
+        at = self.measured_at
+        same = at in (None, self.question.nbytes)
+        return "measured µs" if same else f"measured µs, {size_text(at or 0)}"
+
+    def json(self) -> dict[str, Any]:
+        """All of it, with the question."""
+        asked = {one.name: getattr(self.question, one.name) for one in fields(self.question)}
+        answer = {one.name: getattr(self, one.name) for one in fields(self)}
+        del answer["question"]
+        asked["topology"] = self.question.topology.name if self.question.topology else None
+        return {**asked, "nodes": self.question.nodes, **answer}
+
+
+def nodes_of(topology: Topology | None, ranks: int) -> int:
+    """Machines that the first ranks of a topology are on; one where there is none."""
+    if topology is None:
+        return 1
+    return len({topology.vertices[vertex].node for vertex in topology.ranks[:ranks]})
+
+
+def explain(question: Question, progress: Progress = lambda names: names) -> Explained:
+    """Asks the rules as a communicator would, and prices the candidates if there is a topology.
+
+    `progress` is given what is to be priced and passes it on.
+
+    Raises:
+        InvalidArgument, Unsupported: as the call itself would.
+    """
+    selection = _select(question, question.algorithm)
+    file = _core.tuning_file(question.tuning)
+    # What was measured is of interest also where something else was named.
+    row, entry = _row(question, file)
+    at, measured = _nearest(entry.get("measured", []), question.nbytes)
+    chosen = str(selection.choice)
+    names, unsuitable = _candidates(question)
+    names = list(dict.fromkeys([chosen, *measured, *names]))
+    predicted = (
+        {name: _price(question, name) for name in progress(names)} if question.topology else {}
+    )
+    return Explained(
+        question, chosen, selection.rule, file, row,
+        _reason(selection.rule, file, row, entry, at), at,
+        _ordered(chosen, names, measured, predicted), unsuitable,
+        _notes(question, chosen, measured, predicted),
+    )  # fmt: skip
+
+
+def _select(question: Question, algorithm: str) -> _core.Selection:
+    return _core.select(
+        question.collective, question.ranks, question.nbytes, question.dtype,
+        symmetric=question.symmetric, algorithm=algorithm, nodes=question.nodes,
+        reproducible=question.reproducible, tuning=question.tuning or "",
+    )  # fmt: skip
+
+
+def _row(question: Question, file: str) -> tuple[int, dict[str, Any]]:
+    """The row of the file that fits, and its number; an empty one and 0 if none does."""
+    if not file:
+        return 0, {}
+    named = os.environ.pop("WEFT_ALGORITHM", None)
+    try:
+        row = _select(question, "").row
+    finally:
+        if named is not None:
+            os.environ["WEFT_ALGORITHM"] = named
+    return row, Table.load(Path(file)).rows[row - 1] if row else {}
+
+
+def _nearest(entries: list[dict[str, Any]], nbytes: int) -> tuple[int | None, dict[str, float]]:
+    """Of several sizes the one whose ratio to `nbytes` is the least."""
+    if not entries:
+        return None, {}
+    best = min(entries, key=lambda one: abs(math.log(max(one["bytes"], 1) / max(nbytes, 1))))
+    return best["bytes"], best["us"]
+
+
+def _candidates(question: Question) -> tuple[list[str], list[str]]:
+    """Those that would do, and why the other algorithms would not."""
+    good = algorithms(
+        question.collective, question.ranks, symmetric=question.symmetric,
+        topology=question.topology,
+    )  # fmt: skip
+    strict = question.reproducible and question.collective in REDUCING
+    if strict:
+        good = [name for name in good if find_algorithm(name).reproducible]
+    served = {name.partition("(")[0] for name in good}
+    why = [
+        f"{name}: {_why_not(name, question)}"
+        for name in _core.algorithm_names()
+        if find_algorithm(name).collective == question.collective and name not in served
+    ]
+    return good, why
+
+
+def _why_not(name: str, question: Question) -> str:
+    algorithm = find_algorithm(name)
+    if refused := algorithm.refuses(question.ranks, algorithm.preset):
+        return refused
+    if question.reproducible and not algorithm.reproducible:
+        return "adds up in an order of its own"
+    return "reaches into peers' memory, which has to be symmetric"
+
+
+def _price(question: Question, name: str) -> float:
+    assert question.topology is not None
+    found = price(
+        name, question.topology, ranks=question.ranks, nbytes=question.nbytes,
+        dtype=question.dtype, symmetric=question.symmetric,
+    )  # fmt: skip
+    return found.seconds * 1e6
+
+
+def _ordered(
+    chosen: str, names: list[str], measured: dict[str, float], predicted: dict[str, float]
+) -> list[dict[str, Any]]:
+    rows = []
+    for name in names:
+        row: dict[str, Any] = {"candidate": name, "chosen": name == chosen}
+        if name in measured:
+            row["measured_us"] = measured[name]
+        if name in predicted:
+            row["predicted_us"] = round(predicted[name], 3)
+        rows.append(row)
+    far = math.inf
+    return sorted(rows, key=lambda row: (row.get("measured_us", far), row.get("predicted_us", far)))
+
+
+def _reason(rule: str, file: str, row: int, entry: dict[str, Any], at: int | None) -> str:
+    if rule == "call":
+        return "Why: the call names it, which goes before all else."
+    if rule == "environment":
+        return "Why: WEFT_ALGORITHM names it, which goes before all that was measured."
+    where = f"row {row} of {file}"
+    if rule == "table":
+        if at is not None:
+            return f"Why: {where}. It was the quickest when {size_text(at)} bytes were measured."
+        if "predicted" in entry:
+            return f"Why: {where}, by the cost model: nothing was measured for this."
+        return f"Why: {where}, which has no times with it."
+    if row:
+        return (
+            f"Why: it is built in, and no candidate beat it when {size_text(at or 0)} bytes were "
+            f"measured ({where})."
+            if at is not None
+            else f"Why: it is built in, and {where} leaves it at that."
+        )
+    return (
+        f"Why: it is built in. {file} has no row for this."
+        if file
+        else "Why: it is built in. There is no tuning file: `weft tune` measures this machine."
+    )
+
+
+def _notes(
+    question: Question, chosen: str, measured: dict[str, float], predicted: dict[str, float]
+) -> list[str]:
+    notes = []
+    if question.reproducible and chosen.partition("(")[0] in (
+        "allreduce/two_shot", "allreduce/direct", "reduce_scatter/direct",
+    ):  # fmt: skip
+        notes.append(_REPRODUCIBLE)
+    best = min(predicted, key=predicted.__getitem__, default=chosen)
+    if not measured and predicted and predicted[best] < 0.97 * predicted[chosen]:
+        notes.append(
+            f"the cost model would take {best}: `weft tune --topology` writes such choices down"
+        )
+    if not question.topology:
+        notes.append("--topology NAME|FILE adds what the cost model predicts")
+    if not measured:
+        notes.append("nothing was measured for this; `weft tune` measures this machine")
+    return notes

@@ -1,0 +1,157 @@
+"""Tuning: who wins, what is written, going on where it was; and what explain says of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import weft
+from weft import _core
+from weft.cli import main
+from weft.tune.candidates import algorithms, with_chunks
+from weft.tune.table import Table, this_machine
+from weft.tune.trial import Outcome, Point, compete
+
+POINT = Point("allreduce", 4, 1, False, (1 << 20,))
+
+
+def timed(seconds, default=1.0):
+    """A measurement in which candidates take what is said, a list: turn by turn."""
+
+    def measure(point, names, turns):
+        def turn(name, at):
+            value = seconds.get(name, default)
+            return value[at] if isinstance(value, list) else value
+
+        return {
+            name: [tuple(turn(name, at) for _ in point.sizes) for at in range(turns)]
+            for name in names
+        }
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("seconds", "winner"),
+    [
+        ({}, "allreduce/two_shot"),
+        ({"allreduce/ring": 0.5}, "allreduce/ring"),
+        ({"allreduce/ring": 0.98}, "allreduce/two_shot"),  # a tie
+        ({"allreduce/ring": [0.5, 1.01, 0.5, 0.5, 0.5]}, "allreduce/two_shot"),  # lost a turn
+        ({"allreduce/two_shot(chunk=16K)": 0.9}, "allreduce/two_shot(chunk=16K)"),
+        ({"allreduce/ring": 0.9, "allreduce/one_shot": 0.8}, "allreduce/one_shot"),
+        ({"allreduce/ring": 3.0, "allreduce/ring(chunk=16K)": 0.1}, "allreduce/two_shot"),
+    ],
+)
+def test_the_best_wins_and_a_tie_is_built_in(seconds, winner):
+    names = algorithms("allreduce", 4, symmetric=False)
+    assert compete(POINT, "allreduce/two_shot", names, timed(seconds)).use == winner
+
+
+def test_candidates_serve_the_ranks():
+    names = algorithms("allreduce", 6, symmetric=False)
+    assert "allreduce/two_level(node=2)" in names
+    assert "allreduce/two_level(node=4)" not in names
+    assert "allreduce/direct" not in names
+    assert "allreduce/direct" in algorithms("allreduce", 6, symmetric=True)
+    assert "broadcast/knomial(radix=4)" in algorithms("broadcast", 6, symmetric=False)
+    assert with_chunks("x(a=1)", 32 << 10) == ["x(a=1,chunk=16K)"]
+
+
+def test_rows_reach_halfway_to_the_next_size(tmp_path):
+    table = Table(this_machine(), [{"collective": "barrier", "ranks": [2, 2], "bytes": [0, None],
+                                    "use": "built-in"}])  # fmt: skip
+    for size in (1 << 20, 64, 4096):
+        point = Point("allreduce", 2, 1, False, (size,))
+        seconds = {"allreduce/ring": (1e-6,), "allreduce/two_shot": (2e-6,)}
+        table.add(point, Outcome("allreduce/ring", "allreduce/two_shot", seconds), "measured")
+    table.save(tmp_path / "t.json")
+    again = Table.open(tmp_path / "t.json", this_machine(), fresh=False)
+    assert [row["bytes"] for row in again.rows] == [
+        [0, 512],
+        [513, 65536],
+        [65537, None],
+        [0, None],
+    ]
+    assert again.has(Point("allreduce", 2, 1, False, (64,)), "predicted")
+    assert not again.has(Point("allreduce", 2, 1, True, (64,)), "measured")
+    with pytest.raises(weft.InvalidArgument, match="of another machine"):
+        Table.open(tmp_path / "t.json", {"processor": "other", "cores": 1}, fresh=False)
+    chosen = _core.select("allreduce", 2, 516, tuning=str(tmp_path / "t.json"))
+    assert (str(chosen.choice), chosen.rule, chosen.row) == ("allreduce/ring", "table", 2)
+
+
+def command(*words):
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    """A file that was tuned here, in two goes."""
+    file = tmp_path_factory.mktemp("tune") / "tuning.json"
+    options = ("--ranks", "2", "--memory", "ordinary", "--output", file)
+    command("tune", "--collectives", "allreduce", "--bytes", "8,32K", *options)
+    found = command("tune", "--collectives", "allreduce,scatter", "--bytes", "8,32K", *options,
+                    "--json", "-")  # fmt: skip
+    assert '"collective": "scatter"' in found  # the rest was there
+    assert '"collective": "allreduce"' not in found
+    return file
+
+
+def test_tune_measures_here(tuned):
+    rows = json.loads(tuned.read_text())["rows"]
+    assert [(row["collective"], row["bytes"]) for row in rows] == [
+        ("allreduce", [0, 512]), ("allreduce", [513, None]), ("scatter", [0, None]),
+    ]  # fmt: skip
+    for row in rows:
+        for one in row["measured"]:
+            assert all(0 < us < 1e6 for us in one["us"].values())
+    assert "allreduce/one_shot" in rows[0]["measured"][0]["us"]
+
+
+def test_explain_shows_what_was_measured(tuned):
+    words = ("explain", "allreduce", "--bytes", "40K", "--tuning", tuned)
+    known = json.loads(command(*words, "--topology", "rx3", "--ranks", 2, "--json", "-"))
+    assert (known["measured_at"], known["row"], known["ranks"]) == (32 << 10, 2, 2)
+    first = known["candidates"][0]
+    assert first["measured_us"] == min(c.get("measured_us", 1e9) for c in known["candidates"])
+    assert all("predicted_us" in candidate for candidate in known["candidates"])
+    assert [c["candidate"] for c in known["candidates"] if c["chosen"]] == [known["chosen"]]
+    text = command(*words)
+    assert "row 2 of" in text
+    assert "<- runs" in text
+    named = command(*words, "--algorithm", "ring(chunk=4K)")
+    assert "allreduce/ring(chunk=4K)" in named
+    assert "the call names it" in named
+    other = command("explain", "reduce_scatter", "--bytes", "1M", "--ranks", 64, "--reproducible",
+                    "--tuning", tuned)  # fmt: skip
+    assert "fewest bytes a rank" in " ".join(other.split())
+    assert "adds up in an order of its own" in other
+
+
+def test_a_topology_is_priced_where_nothing_was_measured(tmp_path):
+    file = tmp_path / "rx1.json"
+    command("tune", "--topology", "rx1", "--ranks", 16, "--collectives", "broadcast", "--bytes",
+            "8,16M", "--memory", "ordinary", "--output", file)  # fmt: skip
+    rows = json.loads(file.read_text())["rows"]
+    assert [row["nodes"] for row in rows] == [[2, 2], [2, 2]]
+    large = rows[1]["predicted"][0]["us"]
+    assert "broadcast/two_level(node=8)" in large  # a communicator does not know the topology
+    assert large[rows[1]["use"]] < 0.97 * large["broadcast/one_shot"]
+    known = json.loads(command("explain", "broadcast", "--bytes", "16M", "--ranks", 16,
+                               "--topology", "rx1", "--tuning", file, "--json", "-"))  # fmt: skip
+    assert known["chosen"] == rows[1]["use"]
+    assert "by the cost model" in known["reason"]
+
+
+def test_what_is_wrong_is_said(tmp_path):
+    (tmp_path / "old.json").write_text('{"weft_tuning": 0}')
+    for words in (("explain", "allreduce", "--bytes", "8", "--tuning", tmp_path / "old.json"),
+                  ("tune", "--output", tmp_path / "old.json")):  # fmt: skip
+        result = CliRunner().invoke(main, [str(word) for word in words])
+        assert result.exit_code == 1
+        assert "version 0, but Weft reads version 1" in " ".join(result.output.split())
