@@ -31,7 +31,7 @@ struct Row {
   // scatter) only a row for all sizes serves.
   Extent<std::size_t> bytes;
   std::optional<bool> symmetric;  // whether all buffers lie in symmetric memory; not set: either
-  Choice use;  // kAsBuiltIn: what the built-in table says, whatever rows follow
+  Choice use;                     // kAsBuiltIn: what the built-in table says, whatever rows follow
   bool operator==(const Row&) const = default;
 };
 
