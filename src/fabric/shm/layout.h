@@ -13,7 +13,7 @@
 //     joined                     nonzero: the member has mapped our segment
 //     why                        the text of its abort, whole before it claims to be the first
 //     credits[kMaxChannels]      a line each: how many of our messages it has done with
-//     box[kMaxChannels]          its messages to us: number n in entry and body n mod kDepth
+//     box[kMaxChannels]          its messages to us: number n in entry place(n)
 //
 //   Entry, a line
 //       0   8  stamp: message number + 1, stored last with release
@@ -25,7 +25,8 @@
 //   Body
 //       0 448  payload of 25 .. 448 bytes
 //
-// Entries lie side by side, so that who reads many in a row finds the next one fetched already.
+// Processors fetch lines in pairs, so a message's entry lies two behind that of the one before it:
+// who reads that one leaves the next to its writer, which has fetched it by then.
 #pragma once
 
 #include <atomic>
@@ -40,7 +41,7 @@
 namespace weft::shm {
 
 // Counts changes of this file and of wire.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kLayoutVersion = 4;
+inline constexpr std::uint32_t kLayoutVersion = 5;
 
 // Messages of a pair and channel on their way: a root far ahead of its readers need not wait.
 inline constexpr std::uint64_t kDepth = 64;
@@ -72,7 +73,10 @@ struct Mailbox {
   Entry entries[kDepth];
   std::byte bodies[kDepth][kInlineBytes];
 
-  Entry& entry(std::uint64_t number) { return entries[number % kDepth]; }
+  static std::size_t place(std::uint64_t number) {
+    return number * 2 % kDepth + number / (kDepth / 2) % 2;
+  }
+  Entry& entry(std::uint64_t number) { return entries[place(number)]; }
   // Of a message of 1 .. kInlineBytes bytes.
   std::byte* payload(std::uint64_t number, std::size_t bytes) {
     return bytes <= Entry::kSmallBytes ? entry(number).small() : bodies[number % kDepth];
