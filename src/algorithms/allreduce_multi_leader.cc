@@ -16,13 +16,14 @@
 //   inner     ring, rabenseifner (halving and doubling; of one leader a binomial tree) or direct
 //   outer     the same, or recursive_doubling
 //   pieces    1: one level after the other, as the source has it. More: the message is cut into so
-//             many pieces, and while one is exchanged across, the next is reduced in the node
-//             and the one before is spread there, hop beside hop
+//             many pieces, each a hop behind the one before, hop beside hop. So nodes reduce and
+//             spread while others are exchanged across, and the latency of a hop is waited for
+//             once, not once a piece
 // Any number of ranks. lr_lr is inner = outer = ring; lr_rab is inner = ring, outer = rabenseifner.
 //
 // With m ranks a node, L leaders, k nodes: bytes across 2n(k-1)/(Lk) a leader (recursive_doubling:
-// n log2(k)/L), bytes in the node 2n(m-1)/m a rank if L = m; steps those of the two levels, outer
-// ones once a piece. Partial sums are kept in the output: f16 and bf16 are rounded once a hop.
+// n log2(k)/L), bytes in the node 2n(m-1)/m a rank if L = m; steps those of the two levels, and
+// one more a piece. Partial sums are kept in the output: f16 and bf16 are rounded once a hop.
 //
 // Source: Nguyen, Wahib, Takano, "Hierarchical Distributed-Memory Multi-Leader MPI-Allreduce for
 // Deep Learning Workloads", CANDARW 2018; Bayatpour et al., "Scalable Reduction Collectives with
@@ -142,20 +143,23 @@ class Member {
   const Channels& channels_;
 };
 
-// In the turn of a piece the next one is reduced at the beginning, where the longest messages of
-// recursive halving are, and the one before is spread at the end.
-void write_pieces(Builder& b, const Member& member, int pieces) {
-  for (int turn = 0; turn < pieces + 2; ++turn) {
-    const Hops in = turn < pieces ? member.reduce_in_node(turn) : Hops{};
-    const Hops over = turn >= 1 && turn <= pieces ? member.across(turn - 1) : Hops{};
-    const Hops out = turn >= 2 ? member.spread_in_node(turn - 2) : Hops{};
-    const std::size_t most = std::max({in.size(), over.size(), out.size()});
-    write_hops(b, side_by_side({over, in, padded(out, most - out.size(), 0)}));
-  }
+// Slots for one phase, whose hops may be those of several pieces at once: two trips of each.
+int slots_for(const std::string& algorithm, int size, const Hops& hops, const Levels& levels) {
+  const int first = algorithm == "direct" ? 3 * std::max(1, size - 1) : 4;
+  const int at_once = std::min(levels.pieces, static_cast<int>(hops.size()));
+  return first + 2 * std::max(0, at_once - 1);
 }
 
-int slots_for(const std::string& algorithm, int size) {
-  return algorithm == "direct" ? 3 * std::max(1, size - 1) : 4;
+Channels channels_of(Builder& b, const Levels& levels) {
+  // The first node is the largest: no rank has more hops than its ranks.
+  const Channels none{};
+  const Member first(0, levels, none);
+  const Hops in = first.reduce_in_node(0), over = first.across(0), out = first.spread_in_node(0);
+  const int led = levels.most_led();
+  return {b.channel(slots_for(levels.inner, levels.size_of(0), in, levels)),
+          b.channel(slots_for("spread", 0, out, levels)),
+          b.channel(led * slots_for(levels.outer, levels.nodes(), over, levels)),
+          b.channel(led * slots_for("spread", 0, over, levels))};
 }
 
 void write(Builder& b) {
@@ -168,15 +172,14 @@ void write(Builder& b) {
   b.blocks(blocks, blocks);
   if (b.ranks() == 1)
     return b.chunks([&] { store(b, b.output(0, blocks), own(b.input(0, blocks))); });
-  const int led = levels.most_led();
-  const Channels channels{b.channel(slots_for(levels.inner, levels.size_of(0))), b.channel(4),
-                          b.channel(led * slots_for(levels.outer, levels.nodes())),
-                          b.channel(led * 4)};
+  const Channels channels = channels_of(b, levels);
   const Member member(b.rank(), levels, channels);
-  if (levels.pieces > 1) return write_pieces(b, member, levels.pieces);
-  write_hops(b, member.reduce_in_node(0));
-  write_hops(b, member.across(0));
-  write_hops(b, member.spread_in_node(0));
+  std::vector<Hops> all;
+  for (int piece = 0; piece < levels.pieces; ++piece)
+    all.push_back(delayed(one_after_the_other({member.reduce_in_node(piece), member.across(piece),
+                                               member.spread_in_node(piece)}),
+                          static_cast<std::size_t>(piece)));
+  write_hops(b, side_by_side(all));
 }
 
 const std::vector<std::string> kInner = {"ring", "rabenseifner", "direct"};

@@ -128,9 +128,8 @@ Hops one_after_the_other(std::vector<Hops> phases) {
   return result;
 }
 
-Hops padded(Hops hops, std::size_t before, std::size_t after) {
-  hops.insert(hops.begin(), before, Hop{});
-  hops.insert(hops.end(), after, Hop{});
+Hops delayed(Hops hops, std::size_t by) {
+  hops.insert(hops.begin(), by, Hop{});
   return hops;
 }
 

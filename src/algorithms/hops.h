@@ -31,8 +31,8 @@ void write_hops(Builder& b, const Hops& hops);
 // not be among them.
 Hops side_by_side(const std::vector<Hops>& phases);
 Hops one_after_the_other(std::vector<Hops> phases);
-// `hops` with hops that do nothing before and after.
-Hops padded(Hops hops, std::size_t before, std::size_t after);
+// `hops` after so many in which nothing is done.
+Hops delayed(Hops hops, std::size_t by);
 
 // Blocks [first, first + count) of the message.
 struct BlockRange {
