@@ -21,6 +21,7 @@
 
 #include <compare>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -143,6 +144,9 @@ struct Channel {
 inline constexpr int kMailboxDepth = 8;
 // Channels a plan may use.
 inline constexpr int kMaxChannels = 8;
+// Bytes that a communicator has for the slots of a plan, on each rank: fits the cache that two
+// cores share, and the slots of any built-in plan on eight ranks.
+inline constexpr std::size_t kSlotBytes = std::size_t{4} << 20;
 
 // What a parameter of a plan is set to: a number, a word (letters, digits and "_"), or a list
 // of numbers, such as an order of ranks.

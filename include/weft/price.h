@@ -23,13 +23,16 @@
 namespace weft {
 
 struct PriceOptions {
-  std::size_t chunk =
-      0;  // bytes; 0: as the algorithm's text says, or as a communicator would choose
+  // Bytes; 0: as the algorithm's text says, or as a communicator would choose.
+  std::size_t chunk = 0;
   DType dtype = DType::kF32;
   // Outputs lie in symmetric memory, where puts with destinations arrive in place.
   bool symmetric = false;
   // Allreduce and broadcast in place: a copy from the input to the output is none.
   bool in_place = true;
+  // Bytes for the slots of a rank; chunks are shortened to them. kSlotBytes is what communicators
+  // have; 0: no limit.
+  std::size_t slot_bytes = 0;
 };
 
 struct Price {

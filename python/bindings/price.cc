@@ -12,9 +12,9 @@ namespace {
 
 using namespace weft;
 
-PriceOptions options_of(std::size_t chunk, const std::string& dtype, bool symmetric,
-                        bool in_place) {
-  return {chunk, parse_dtype(dtype), symmetric, in_place};
+PriceOptions options_of(std::size_t chunk, const std::string& dtype, bool symmetric, bool in_place,
+                        std::size_t slot_bytes) {
+  return {chunk, parse_dtype(dtype), symmetric, in_place, slot_bytes};
 }
 
 }  // namespace
@@ -33,25 +33,28 @@ void bind_price(nb::module_& m) {
         return "<Price " + std::to_string(self.seconds * 1e6) + " us, " +
                std::to_string(self.messages) + " messages>";
       });
+  m.attr("SLOT_BYTES") = kSlotBytes;
   m.def("fit", &fit, nb::arg("algorithm"), nb::arg("ranks"), nb::arg("params"), nb::arg("topology"),
         nb::call_guard<nb::gil_scoped_release>());
   m.def(
       "price_algorithm",
       [](const std::string& algorithm, const Topology& topology, int ranks, std::size_t nbytes,
          const Params& params, std::size_t chunk, const std::string& dtype, bool symmetric,
-         bool in_place) {
+         bool in_place, std::size_t slot_bytes) {
         return price(algorithm, ranks, nbytes, topology, params,
-                     options_of(chunk, dtype, symmetric, in_place));
+                     options_of(chunk, dtype, symmetric, in_place, slot_bytes));
       },
       nb::arg("algorithm"), nb::arg("topology"), nb::arg("ranks"), nb::arg("nbytes"),
       nb::arg("params"), nb::arg("chunk"), nb::arg("dtype"), nb::arg("symmetric"),
-      nb::arg("in_place"), nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("in_place"), nb::arg("slot_bytes"), nb::call_guard<nb::gil_scoped_release>());
   m.def(
       "price_plan",
       [](const Plan& plan, const Topology& topology, std::size_t nbytes, std::size_t chunk,
-         const std::string& dtype, bool symmetric, bool in_place) {
-        return price(plan, nbytes, topology, options_of(chunk, dtype, symmetric, in_place));
+         const std::string& dtype, bool symmetric, bool in_place, std::size_t slot_bytes) {
+        return price(plan, nbytes, topology,
+                     options_of(chunk, dtype, symmetric, in_place, slot_bytes));
       },
       nb::arg("plan"), nb::arg("topology"), nb::arg("nbytes"), nb::arg("chunk"), nb::arg("dtype"),
-      nb::arg("symmetric"), nb::arg("in_place"), nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("symmetric"), nb::arg("in_place"), nb::arg("slot_bytes"),
+      nb::call_guard<nb::gil_scoped_release>());
 }

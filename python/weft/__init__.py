@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from weft.plan import algorithm
     from weft.request import Request
+    from weft.searching import search
     from weft.simulation import simulate
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "init",
     "is_symmetric",
     "price",
+    "search",
     "simulate",
 ]
 
@@ -75,6 +77,7 @@ _MODULES = {
     ),
     "weft.plan": ("algorithm",),
     "weft.request": ("Request",),
+    "weft.searching": ("search",),
     "weft.simulation": ("simulate",),
     "weft.topology": (),
 }

@@ -431,6 +431,8 @@ class Price:
     @property
     def fitted(self) -> dict[str, int | str | list[int]]: ...
 
+SLOT_BYTES: int
+
 def fit(
     algorithm: Algorithm, ranks: int, params: Mapping[str, _Param], topology: Topology
 ) -> dict[str, int | str | list[int]]: ...
@@ -444,6 +446,7 @@ def price_algorithm(
     dtype: str,
     symmetric: bool,
     in_place: bool,
+    slot_bytes: int,
 ) -> Price: ...
 def price_plan(
     plan: Plan,
@@ -453,6 +456,7 @@ def price_plan(
     dtype: str,
     symmetric: bool,
     in_place: bool,
+    slot_bytes: int,
 ) -> Price: ...
 
 class Choice:

@@ -60,6 +60,7 @@ def price(
     dtype: str = "float32",
     symmetric: bool = False,
     in_place: bool = True,
+    slot_bytes: int = 0,
 ) -> Price:
     """What an algorithm, or a plan at hand, costs: its critical path on a topology.
 
@@ -75,6 +76,8 @@ def price(
         dtype: of the elements; it matters where partial sums travel as float32.
         symmetric: outputs lie in symmetric memory.
         in_place: of allreduce and broadcast.
+        slot_bytes: memory for the slots of a rank, which shortens chunks; 0: no limit.
+            A communicator has 4 MiB.
 
     Returns:
         seconds, until the last rank is through; messages and their bytes, one for each
@@ -92,8 +95,10 @@ def price(
     if isinstance(plan, Plan):
         if ranks not in (None, plan.shape.ranks) or params:
             raise InvalidArgument("ranks and params are the plan's own: leave them out")
-        return _core.price_plan(plan, topology, nbytes, chunk, dtype, symmetric, in_place)
+        return _core.price_plan(
+            plan, topology, nbytes, chunk, dtype, symmetric, in_place, slot_bytes
+        )
     count = len(topology.ranks) if ranks is None else ranks
     return _core.price_algorithm(
-        plan, topology, count, nbytes, params or {}, chunk, dtype, symmetric, in_place
+        plan, topology, count, nbytes, params or {}, chunk, dtype, symmetric, in_place, slot_bytes
     )

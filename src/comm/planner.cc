@@ -131,8 +131,8 @@ void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
   // size is ignored.
   std::size_t block =
       by_pair(call.collective) || shape.output_blocks == 0 ? 0 : binding.parts[1].size(0, 1);
-  binding.chunk = chunk_elements(shape, block, binding.element, binding.accumulator,
-                                 ArenaPool::kBytes, {chunk, chunks_.crowded});
+  binding.chunk = chunk_elements(shape, block, binding.element, binding.accumulator, kSlotBytes,
+                                 {chunk, chunks_.crowded});
 }
 
 void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype,
@@ -142,8 +142,8 @@ void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DTy
   auto plan = plans_.get(choice, me, 2);
   binding.element = binding.accumulator = size_of(dtype);
   binding.parts[0] = binding.parts[1] = Partition::uniform(count, 1);
-  binding.chunk = chunk_elements(plan->shape, count, binding.element, binding.element,
-                                 ArenaPool::kBytes, chunks_);
+  binding.chunk =
+      chunk_elements(plan->shape, count, binding.element, binding.element, kSlotBytes, chunks_);
   binding.signature = {};
   binding.signature.count = count;
   binding.signature.plan = digest(plan->shape);

@@ -18,7 +18,7 @@ SymmetricBlock ArenaPool::try_lease() {
   return block;
 }
 
-SymmetricBlock ArenaPool::allocate() { return fabric_->allocate(kBytes); }
+SymmetricBlock ArenaPool::allocate() { return fabric_->allocate(kSlotBytes); }
 
 void ArenaPool::give_back(const SymmetricBlock& block, bool idle) {
   std::lock_guard lock(mutex_);

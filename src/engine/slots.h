@@ -20,15 +20,12 @@ class ArenaPool {
   ArenaPool(const ArenaPool&) = delete;
   ArenaPool& operator=(const ArenaPool&) = delete;
 
-  // A free block of kBytes, or an empty one if there is none.
+  // A free block of kSlotBytes, or an empty one if there is none.
   SymmetricBlock try_lease();
   SymmetricBlock allocate();
   // `idle`: nobody reads from it any more. Else nobody gets it again, lest a peer that is late
   // read another's data.
   void give_back(const SymmetricBlock& block, bool idle);
-
-  // Fits the cache that two cores share, and the slots of any built-in plan on eight ranks.
-  static constexpr std::size_t kBytes = std::size_t{4} << 20;
 
  private:
   std::shared_ptr<Fabric> fabric_;

@@ -22,12 +22,12 @@ cost::Cut cut(const PlanShape& shape, std::size_t bytes, const PriceOptions& opt
     return fixed ? Partition::uniform(block, blocks) : Partition::even(count, blocks, unit);
   };
   cost::Cut cut{side(shape.input_blocks), side(shape.output_blocks), 1};
-  // No arena: memory for slots is no limit on a cluster that is only imagined.
   const std::size_t largest = fixed || shape.output_blocks == 0 ? 0 : cut.output.size(0, 1);
-  cut.chunk = options.chunk > 0
+  const std::size_t arena = options.slot_bytes > 0 ? options.slot_bytes : SIZE_MAX;
+  cut.chunk = options.chunk > 0 && options.slot_bytes == 0
                   ? std::max<std::size_t>(1, options.chunk / element)
                   : chunk_elements(shape, largest, element, size_of(accumulator_of(options.dtype)),
-                                   SIZE_MAX, {});
+                                   arena, {.asked = options.chunk});
   return cut;
 }
 

@@ -9,6 +9,7 @@ from weft.cli.bench import bench
 from weft.cli.explain import explain
 from weft.cli.info import info
 from weft.cli.price import price
+from weft.cli.search import search
 from weft.cli.show import show
 from weft.cli.simulate import simulate
 from weft.cli.topology import topology
@@ -27,6 +28,7 @@ main.add_command(explain)
 main.add_command(info)
 main.add_command(show)
 main.add_command(price)
+main.add_command(search)
 main.add_command(simulate)
 main.add_command(topology)
 main.add_command(tune)

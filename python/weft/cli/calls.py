@@ -12,15 +12,15 @@ from weft.cli.algorithms import Parameter, Placement
 from weft.errors import WeftError
 
 
-def _size(context: click.Context, parameter: click.Parameter, text: str | None) -> int:
+def size(context: click.Context, parameter: click.Parameter, text: str | None) -> int:
+    """Bytes of an option, from "32M"; 0 if it is not given."""
     try:
         return 0 if text is None else parse_size(text)
     except WeftError as error:
         raise click.BadParameter(str(error)) from None
 
 
-_OPTIONS = (
-    click.argument("algorithm"),
+_PLACE_OPTIONS = (
     click.option("--topology", required=True, metavar="NAME|FILE", help="docs/topology.md"),
     click.option("--nodes", type=click.IntRange(1), help="Instead of the topology's own number."),
     click.option(
@@ -31,10 +31,14 @@ _OPTIONS = (
         help="Of these ranks on each other's places: natural, scattered, or each rank's place.",
     ),
     click.option(
-        "--bytes", "nbytes", required=True, callback=_size, metavar="SIZE",
+        "--bytes", "nbytes", required=True, callback=size, metavar="SIZE",
         help="Of the whole message, as nccl-tests count; K is 1024.",
     ),
-    click.option("--chunk", callback=_size, metavar="SIZE", help="Default: as would be chosen."),
+)  # fmt: skip
+_OPTIONS = (
+    click.argument("algorithm"),
+    *_PLACE_OPTIONS,
+    click.option("--chunk", callback=size, metavar="SIZE", help="Default: as would be chosen."),
     click.option(
         "--param", "params", type=Parameter(), multiple=True, metavar="NAME=VALUE",
         help="Of the algorithm; node and tree are taken from the topology if not given.",
@@ -46,6 +50,13 @@ _OPTIONS = (
         help="One JSON object; - is standard output.",
     ),
 )  # fmt: skip
+
+
+def place_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Where a call takes place, and how large it is."""
+    for option in reversed(_PLACE_OPTIONS):
+        command = option(command)
+    return command
 
 
 def call_options(command: Callable[..., None]) -> Callable[..., None]:

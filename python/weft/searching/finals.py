@@ -1,0 +1,153 @@
+"""The last rounds of a search: the best few by price, simulated, and the steps around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from weft._core import Price
+from weft.searching.call import Call
+from weft.searching.explore import Prices
+from weft.searching.space import Candidate, Space, chunk_axis
+
+_ROUNDS = 8
+# A step is simulated if it is priced so much above the best price at most.
+_SLACK = 1.3
+# A simulation of so many messages takes some ten seconds.
+_MANY_MESSAGES = 100_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A candidate and what it takes.
+
+    Attributes:
+        candidate: the algorithm, all of its parameters but a root, the bytes of a chunk.
+        price: by the cost model.
+        simulated: seconds in SimGrid; None if it was not simulated.
+    """
+
+    candidate: Candidate
+    price: Price
+    simulated: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return self.price.seconds if self.simulated is None else self.simulated
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Attributes:
+        call: what was searched for.
+        outcomes: the best; by simulation those that were simulated, then by price.
+        priced: how many candidates were priced.
+        simulated: how many were simulated.
+        bound: seconds that the links take in any case.
+        proved_ranks: for so many ranks the best one was proved.
+    """
+
+    call: Call
+    outcomes: list[Outcome]
+    priced: int
+    simulated: int
+    bound: float
+    proved_ranks: int
+
+    @property
+    def best(self) -> Outcome:
+        return self.outcomes[0]
+
+    @property
+    def nodes(self) -> int:
+        """How many machines the ranks are on."""
+        place = self.call.topology
+        on = {place.vertices[vertex].node for vertex in place.ranks[: self.call.ranks]}
+        return 1 if -1 in on else len(on)
+
+
+class Simulations:
+    """Simulations of candidates, each done once, several at a time."""
+
+    def __init__(self, call: Call, jobs: int, say: Callable[[str], None]) -> None:
+        self._call, self._say = call, say
+        self._pool = ThreadPoolExecutor(jobs)
+        self.seconds: dict[Candidate, float] = {}
+
+    def __enter__(self) -> Simulations:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def run(self, candidates: Iterable[Candidate]) -> None:
+        new = [c for c in dict.fromkeys(candidates) if c not in self.seconds]
+        for candidate, seconds in zip(new, self._pool.map(self._one, new), strict=True):
+            self.seconds[candidate] = seconds
+            best = min(self.seconds.values()) * 1e3
+            self._say(f"{len(self.seconds)} simulated, the best takes {best:.4g} ms")
+
+    def best(self) -> Candidate:
+        return min(self.seconds, key=lambda c: self.seconds[c])
+
+    def _one(self, candidate: Candidate) -> float:
+        from weft.simulation import simulate
+
+        call = self._call
+        return simulate(
+            candidate.algorithm, call.topology, nbytes=call.nbytes, ranks=call.ranks,
+            params=candidate.values(), chunk=candidate.chunk, dtype=call.dtype,
+        ).seconds  # fmt: skip
+
+
+def by_price(tried: dict[Candidate, Price]) -> list[Candidate]:
+    """All that differ, the best first; of those that only the chunk tells apart the best one."""
+    kept: dict[tuple[object, ...], Candidate] = {}
+    for candidate in sorted(tried, key=lambda c: (tried[c].seconds, c.chunk)):
+        kept.setdefault((candidate.algorithm, candidate.params), candidate)
+    return list(kept.values())
+
+
+def climb(
+    prices: Prices,
+    spaces: list[Space],
+    tried: dict[Candidate, Price],
+    simulations: Simulations,
+    top: int,
+) -> None:
+    """Simulates the best few by price, then steps from the best on while they help."""
+    chunks = chunk_axis(prices.call.nbytes)
+    by_name = {space.algorithm: space for space in spaces}
+    order = by_price(tried)
+    most = max(_MANY_MESSAGES, 2 * tried[order[0]].messages)
+    simulations.run([c for c in order if tried[c].messages <= most][:top])
+    for _ in range(_ROUNDS):
+        best = simulations.best()
+        steps = prices.of(by_name[best.algorithm].beside(best, chunks))
+        tried |= steps
+        limit = _SLACK * min(found.seconds for found in tried.values())
+        simulations.run(
+            c
+            for c, found in steps.items()
+            if found.seconds <= limit and found.messages <= most and not _same(best, c, tried)
+        )
+        if simulations.best() == best:
+            break
+
+
+def _same(best: Candidate, other: Candidate, tried: dict[Candidate, Price]) -> bool:
+    """Whether only longer chunks tell them apart, which cut nothing."""
+    alike = best.params == other.params and best.algorithm == other.algorithm
+    return alike and tried[best].messages == tried[other].messages
+
+
+def outcomes_of(
+    tried: dict[Candidate, Price], simulated: dict[Candidate, float], top: int
+) -> list[Outcome]:
+    """The best, simulated ones first."""
+    first = sorted(simulated, key=lambda c: simulated[c])
+    order = list(dict.fromkeys([*first, *by_price(tried)]))[:top]
+    return [Outcome(c.completed(tried[c].fitted), tried[c], simulated.get(c)) for c in order]
