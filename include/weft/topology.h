@@ -80,9 +80,10 @@ int ranks_a_node(const Topology& topology, int ranks);
 // Source: Prim, "Shortest Connection Networks and Some Generalizations", 1957.
 std::vector<int> tree_of(const Topology& topology, int ranks);
 
-// Which way messages go: over the fewest links. Of several such ways the destination's number
-// chooses at each vertex, so that the ways to many ranks spread (d-mod-k in a fat tree).
-// Keeps what it has found: not thread safe.
+// Which way messages go: over the fewest links. Of several such ways between switches the
+// destination's number chooses at each, so that the ways to many ranks spread (d-mod-k in a fat
+// tree). From, to and past ranks that lie on a way it is the one whose highest vertex has the
+// lowest number, as in SimGrid's Floyd zones. Keeps what it has found: not thread safe.
 class Routes {
  public:
   struct Hop {
@@ -104,10 +105,13 @@ class Routes {
     int link, to;
   };
   const std::vector<int>& toward(int rank);
+  const Edge& among(const std::vector<Edge>& nearer, int vertex, int rank,
+                    const std::vector<int>& highest) const;
   int vertex_of(int rank) const;
 
   const Topology& topology_;
   std::vector<std::vector<Edge>> edges_;  // by vertex
+  std::vector<bool> is_rank_;             // by vertex
   std::vector<std::vector<int>> next_;    // by rank: the link to take at each vertex, or -1
   std::vector<Hop> path_;
 };

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "weft/error.h"
 #include "weft/topology.h"
@@ -19,6 +21,8 @@ Routes::Routes(const Topology& topology) : topology_(topology) {
     edges_[index(link.b)].push_back({static_cast<int>(i), link.a});
   }
   next_.resize(topology.ranks.size());
+  is_rank_.resize(topology.vertices.size());
+  for (int vertex : topology.ranks) is_rank_[index(vertex)] = true;
 }
 
 int Routes::vertex_of(int rank) const {
@@ -36,6 +40,8 @@ const std::vector<int>& Routes::toward(int rank) {
   if (!next.empty()) return next;
   next.assign(edges_.size(), -1);
   std::vector<int> distance(edges_.size(), -1), reached = {goal};
+  // The highest number of a vertex between each and the goal, on the way that is taken.
+  std::vector<int> highest(edges_.size(), -1);
   distance[index(goal)] = 0;
   for (std::size_t i = 0; i < reached.size(); ++i)
     for (const Edge& edge : edges_[index(reached[i])])
@@ -43,14 +49,32 @@ const std::vector<int>& Routes::toward(int rank) {
         distance[index(edge.to)] = distance[index(reached[i])] + 1;
         reached.push_back(edge.to);
       }
-  std::vector<int> nearer;
+  std::vector<Edge> nearer;
   for (int vertex : reached) {
     nearer.clear();
     for (const Edge& edge : edges_[index(vertex)])
-      if (distance[index(edge.to)] == distance[index(vertex)] - 1) nearer.push_back(edge.link);
-    if (!nearer.empty()) next[index(vertex)] = nearer[index(rank) % nearer.size()];
+      if (distance[index(edge.to)] == distance[index(vertex)] - 1) nearer.push_back(edge);
+    if (nearer.empty()) continue;
+    const Edge& taken = among(nearer, vertex, rank, highest);
+    next[index(vertex)] = taken.link;
+    if (taken.to != goal) highest[index(vertex)] = std::max(taken.to, highest[index(taken.to)]);
   }
   return next;
+}
+
+// Links between switches are alike and share the load. Past a rank, links may be of several kinds:
+// the lowest numbers are taken, which makes the way back the same one.
+const Routes::Edge& Routes::among(const std::vector<Edge>& nearer, int vertex, int rank,
+                                  const std::vector<int>& highest) const {
+  const auto at_rank = [&](const Edge& edge) { return is_rank_[index(edge.to)]; };
+  if (!is_rank_[index(vertex)] && std::none_of(nearer.begin(), nearer.end(), at_rank))
+    return nearer[index(rank) % nearer.size()];
+  const auto lower = [&](const Edge& a, const Edge& b) {
+    const int past_a = std::max(a.to, highest[index(a.to)]);
+    const int past_b = std::max(b.to, highest[index(b.to)]);
+    return std::pair(past_a, a.to) < std::pair(past_b, b.to);
+  };
+  return *std::min_element(nearer.begin(), nearer.end(), lower);
 }
 
 const std::vector<Routes::Hop>& Routes::path(int from, int to) {

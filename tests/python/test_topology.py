@@ -44,11 +44,16 @@ def test_ways_in_tsubame3():
     # Between the nodes of a leaf pair from one PLX to the same one of the other node, by NVLink;
     # farther away through the root.
     assert way(t, 0, 4) == ["node0.plx0", "leaf0.0", "node1.plx0", "node1.gpu0"]
-    assert len(way(t, 3, 4)) == 5
+    assert way(t, 3, 4) == [
+        "node0.gpu0", "node0.plx0", "leaf0.0", "node1.plx0", "node1.gpu0"
+    ]  # fmt: skip
+    assert way(t, 4, 3) == [
+        "node1.plx0", "leaf0.0", "node0.plx0", "node0.gpu0", "node0.gpu3"
+    ]  # fmt: skip
     assert way(t, 35, 36) == [
         "node8.plx1", "leaf0.1", "root0", "leaf1.0", "node9.plx0", "node9.gpu0"
     ]  # fmt: skip
-    assert t.latencies(0)[4] == pytest.approx(352e-9)  # two PCIe, two uplinks, and the leaf
+    assert t.latencies(0)[4] == pytest.approx(452e-9)  # two PCIe, two cables, the leaf twice
 
 
 def test_ways_in_rx1():
