@@ -19,6 +19,7 @@ _EPILOG = """\b
 Examples:
   weft topology tsubame3 --nodes 64
   weft topology cluster.yaml --json
+  weft topology tsubame3 --nodes 4 --simgrid tsubame3.xml
   weft topology --measure --output here.yaml
 """
 
@@ -82,6 +83,10 @@ def _ways(topology: Any) -> list[dict[str, Any]]:
     "--output", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
     help="Where what was measured goes, as YAML; else it is shown.",
 )  # fmt: skip
+@click.option(
+    "--simgrid", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
+    help="Writes a platform of SimGrid, for smpirun.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def topology(
     source: str | None,
@@ -90,6 +95,7 @@ def topology(
     ranks: int | None,
     rounds: int,
     output: Path | None,
+    simgrid: Path | None,
     as_json: bool,
 ) -> None:
     """Shows a topology: one that comes with Weft, by name, or a file (docs/topology.md).
@@ -98,16 +104,22 @@ def topology(
     the rates of copies and reductions.
     """
     from weft.topology import load
+    from weft.topology.simgrid import write_platform
 
     if measures == (source is not None):
         raise click.UsageError("give a name or a file, or --measure")
+    if measures and simgrid:
+        raise click.UsageError("--simgrid goes with a name or a file")
     if not measures and (ranks or output):
         raise click.UsageError("--ranks and --output go with --measure")
     try:
         if measures:
             known = _measured(ranks, rounds, output)
         else:
-            known = described(load(source or "", nodes=nodes))
+            found = load(source or "", nodes=nodes)
+            if simgrid:
+                write_platform(found, simgrid)
+            known = described(found)
     except WeftError as error:
         raise click.ClickException(str(error)) from None
     if as_json:
