@@ -9,7 +9,7 @@ namespace weft {
 struct MeasureOptions {
   // Bytes of a rank's buffers in the longest loops. The default is beyond the caches of most
   // processors.
-  std::size_t largest = std::size_t{128} << 20;
+  std::size_t largest = std::size_t{64} << 20;
   // How often each loop is repeated; medians count.
   int times = 15;
 };
@@ -28,7 +28,8 @@ Topology measure(Communicator& communicator, const MeasureOptions& options = {})
 
 // Seconds that `call` takes until its last rank is through, where it is made over and over: the
 // median of `times`. Each begins when all ranks have met and ends when they meet again, and the
-// time of a meeting is taken off. Collective; equal on all ranks.
+// time of a meeting is taken off. Zeros are written into the input before each; input_counts are
+// not heeded. Collective; equal on all ranks.
 double seconds_of(Communicator& communicator, const Call& call, int times);
 
 }  // namespace weft

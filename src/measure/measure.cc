@@ -19,7 +19,7 @@ using measuring::Stream;
 
 // Bytes of a rank's buffers: the least, so many times more at each step, and what most processors'
 // caches hold, whose rates stand for all where sizes are not told apart.
-constexpr std::size_t kLeast = std::size_t{128} << 10, kGrowth = 4, kCached = std::size_t{2} << 20;
+constexpr std::size_t kLeast = std::size_t{128} << 10, kGrowth = 2, kCached = std::size_t{2} << 20;
 constexpr int kTrips = 200;  // of a message, there and back, between two looks at the clock
 
 void refuse_a_crowd(Probe& probe) {
@@ -99,7 +99,7 @@ Topology measure(Communicator& communicator, const MeasureOptions& options) {
   Routes routes(made);
   for (std::size_t bytes = kLeast; bytes <= options.largest; bytes *= kGrowth) {
     const auto rounds = static_cast<int>(options.times * kCached / bytes);
-    made.by_size.push_back(rates(probe, routes, bytes, std::clamp(rounds, 2, options.times)));
+    made.by_size.push_back(rates(probe, routes, bytes, std::clamp(rounds, 5, options.times)));
     if (bytes == kCached)
       made.copy = made.by_size.back().copy, made.reduce = made.by_size.back().reduce;
   }

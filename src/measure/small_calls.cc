@@ -1,6 +1,7 @@
 #include "measure/small_calls.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -17,10 +18,32 @@ double seconds_of(Communicator& communicator, const Call& call, int times) {
 
 namespace measuring {
 
-// The ranks meet by messages, not by a barrier: so nothing comes between two calls that are alike.
+namespace {
+
+// Bytes of this rank's input.
+std::size_t input_bytes(const Call& call, int size) {
+  if (!call.input) return 0;
+  const std::size_t bytes = call.count * size_of(call.dtype);
+  switch (call.collective) {
+    case Collective::kReduceScatter:
+    case Collective::kAlltoall:
+    case Collective::kScatter:
+      return bytes * static_cast<std::size_t>(size);
+    default:
+      return bytes;
+  }
+}
+
+}  // namespace
+
+// Inputs are written by their owners each time: else what peers wrote into symmetric memory would
+// lie in their caches still. The ranks meet by messages, not by a barrier: so nothing comes between
+// two calls that are alike.
 double seconds_of(Probe& probe, const Call& call, int times) {
+  const std::size_t input = input_bytes(call, probe.size());
   std::vector<double> meetings, both;
   for (int i = -times / 4; i < times; ++i) {  // the first ones warm up
+    std::memset(const_cast<void*>(call.input), 0, input);
     probe.meet();
     const double meeting = timed([&] { probe.meet(); });
     const double all = timed([&] {

@@ -11,7 +11,7 @@ from typing import Any
 import weft
 from weft import _core
 
-LARGEST = 128 << 20  # bytes of buffers in the longest loops
+LARGEST = 64 << 20  # bytes of buffers in the longest loops
 TIMES = 15
 
 
