@@ -46,6 +46,9 @@ def test_info():
         assert "because" in fabrics[name]["text"]
     assert known["affinity_processors"] == len(os.sched_getaffinity(0))
     assert 1 <= known["usable_cores"] <= known["affinity_processors"]
+    assert not known["tuning"]["available"]
+    wrong = CliRunner().invoke(main, ["info", "--json"], env={"WEFT_TUNING": "/nowhere"})
+    assert json.loads(wrong.output)["tuning"]["text"] == "/nowhere: it cannot be read"
     text = CliRunner().invoke(main, ["info"]).output
     for word in (known["version"], "fabric shm", "cores", "huge pages", "PyTorch adapter"):
         assert word in text

@@ -50,6 +50,22 @@ def test_the_best_wins_and_a_tie_is_built_in(seconds, winner):
     assert compete(POINT, "allreduce/two_shot", names, timed(seconds)).use == winner
 
 
+def test_turns_are_compared_and_not_stages():
+    """The machine becomes half as fast for each burst; ratios stay what they are."""
+    slower = [1.0]
+
+    def measure(point, names, turns):
+        slower[0] *= 2
+        fast = {"allreduce/two_shot(chunk=16K)": 0.5, "allreduce/ring": 0.9}
+        return {name: [(slower[0] * fast.get(name, 1.0),)] * turns for name in names}
+
+    names = ["allreduce/two_shot", "allreduce/ring", "allreduce/one_shot"]
+    outcome = compete(POINT, "allreduce/two_shot", names, measure)
+    assert outcome.use == "allreduce/two_shot(chunk=16K)"
+    assert outcome.gain == pytest.approx(2)
+    assert outcome.seconds["allreduce/ring"] == pytest.approx((0.9 * 8,))
+
+
 def test_candidates_serve_the_ranks():
     names = algorithms("allreduce", 6, symmetric=False)
     assert "allreduce/two_level(node=2)" in names

@@ -63,7 +63,10 @@ def _peers(context: click.Context, parameter: click.Parameter, text: str) -> lis
     help="Also measure gloo, openmpi, mpich, intelmpi, oneccl; all but gloo come by `make peers`.",
 )  # fmt: skip
 @click.option("--limit", is_flag=True, help="Also measure the mere memory accesses.")
-@click.option("--algorithm", default="", metavar="NAME", help="Instead of what Weft would choose.")
+@click.option(
+    "--algorithm", default="", metavar="NAME",
+    help="Instead of what Weft would choose, perhaps with parameters: ring(chunk=64K).",
+)  # fmt: skip
 @click.option("--iterations", type=click.IntRange(1), help="Samples a case, instead of --seconds.")
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), default=1.0, show_default=True,

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft import _build_info, _core
+from weft.errors import InvalidArgument
 
 _EPILOG = """\b
 Examples:
@@ -30,6 +31,7 @@ def gathered() -> dict[str, Any]:
         "build": build,
         "torch_adapter": _torch_adapter(),
         "simulation": _simulation(),
+        "tuning": _tuning(),
     }
 
 
@@ -43,6 +45,18 @@ def _simulation() -> dict[str, Any]:
     if _build_info.SIMGRID_MISSING:
         return {"available": False, "text": _build_info.SIMGRID_MISSING}
     return {"available": True, "text": f"built for SimGrid {_build_info.SIMGRID_VERSION}"}
+
+
+def _tuning() -> dict[str, Any]:
+    """The tuning file that communicators made here go by."""
+    try:
+        file = _core.tuning_file()
+        if file:
+            _core.check_tuning(file)
+            return {"available": True, "text": file}
+    except InvalidArgument as error:
+        return {"available": False, "text": str(error)}
+    return {"available": False, "text": "choices are the built-in ones: see `weft tune`"}
 
 
 @click.command(epilog=_EPILOG)
@@ -76,6 +90,7 @@ def _lines(known: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"cache L{c['level']} {c['type'].lower()}", _cache(c)) for c in known["caches"]),
         *((f"NUMA node {n['node']}", _node(n)) for n in known["numa_nodes"]),
         ("huge pages", _huge_pages(known)),
+        ("tuning file", _availability(known["tuning"])),
     ]
     return lines
 

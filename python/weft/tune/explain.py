@@ -14,15 +14,10 @@ from weft._core import Topology, find_algorithm
 from weft.bench.cases import REDUCING, size_text
 from weft.cost import price
 from weft.tune.candidates import algorithms
+from weft.tune.reasons import Row, notes, reason
 from weft.tune.table import Table
 
 Progress = Callable[[list[str]], Iterable[str]]
-
-# Partial sums of other ways are no subtrees of the one tree; see docs/algorithms.md.
-_REPRODUCIBLE = (
-    "reproducible: each rank adds up one block of all inputs, in rank order. That sends the fewest "
-    "bytes a rank, though not the fewest between nodes, where sums of nodes would do"
-)
 
 
 @dataclass(frozen=True)
@@ -92,21 +87,16 @@ def explain(question: Question, progress: Progress = lambda names: names) -> Exp
         InvalidArgument, Unsupported: as the call itself would.
     """
     selection = _select(question, question.algorithm)
-    file = _core.tuning_file(question.tuning)
-    # What was measured is of interest also where something else was named.
-    row, entry = _row(question, file)
-    at, measured = _nearest(entry.get("measured", []), question.nbytes)
+    row = _row(question)
     chosen = str(selection.choice)
-    names, unsuitable = _candidates(question)
-    names = list(dict.fromkeys([chosen, *measured, *names]))
-    predicted = (
-        {name: _price(question, name) for name in progress(names)} if question.topology else {}
-    )
+    suitable, unsuitable = _candidates(question)
+    names = list(dict.fromkeys([chosen, *row.measured, *suitable]))
+    predicted = {name: _price(question, name) for name in progress(names) if question.topology}
     return Explained(
-        question, chosen, selection.rule, file, row,
-        _reason(selection.rule, file, row, entry, at), at,
-        _ordered(chosen, names, measured, predicted), unsuitable,
-        _notes(question, chosen, measured, predicted),
+        question, chosen, selection.rule, row.file, row.number,
+        reason(selection.rule, row), row.at,
+        _ordered(chosen, names, row.measured, predicted), unsuitable,
+        notes(question.reproducible, chosen, row.measured, predicted),
     )  # fmt: skip
 
 
@@ -118,25 +108,22 @@ def _select(question: Question, algorithm: str) -> _core.Selection:
     )  # fmt: skip
 
 
-def _row(question: Question, file: str) -> tuple[int, dict[str, Any]]:
-    """The row of the file that fits, and its number; an empty one and 0 if none does."""
-    if not file:
-        return 0, {}
+def _row(question: Question) -> Row:
+    """Also where something else was named: what was measured is of interest all the same."""
+    file = _core.tuning_file(question.tuning)
     named = os.environ.pop("WEFT_ALGORITHM", None)
     try:
-        row = _select(question, "").row
+        number = _select(question, "").row
     finally:
         if named is not None:
             os.environ["WEFT_ALGORITHM"] = named
-    return row, Table.load(Path(file)).rows[row - 1] if row else {}
-
-
-def _nearest(entries: list[dict[str, Any]], nbytes: int) -> tuple[int | None, dict[str, float]]:
-    """Of several sizes the one whose ratio to `nbytes` is the least."""
-    if not entries:
-        return None, {}
-    best = min(entries, key=lambda one: abs(math.log(max(one["bytes"], 1) / max(nbytes, 1))))
-    return best["bytes"], best["us"]
+    entry = Table.load(Path(file)).rows[number - 1] if number else {}
+    best: dict[str, Any] = min(
+        entry.get("measured", []),
+        key=lambda one: abs(math.log(max(one["bytes"], 1) / max(question.nbytes, 1))),
+        default={"bytes": None, "us": {}},
+    )
+    return Row(question.tuning, file, number, entry, best["bytes"], best["us"])
 
 
 def _candidates(question: Question) -> tuple[list[str], list[str]]:
@@ -188,49 +175,3 @@ def _ordered(
         rows.append(row)
     far = math.inf
     return sorted(rows, key=lambda row: (row.get("measured_us", far), row.get("predicted_us", far)))
-
-
-def _reason(rule: str, file: str, row: int, entry: dict[str, Any], at: int | None) -> str:
-    if rule == "call":
-        return "Why: the call names it, which goes before all else."
-    if rule == "environment":
-        return "Why: WEFT_ALGORITHM names it, which goes before all that was measured."
-    where = f"row {row} of {file}"
-    if rule == "table":
-        if at is not None:
-            return f"Why: {where}. It was the quickest when {size_text(at)} bytes were measured."
-        if "predicted" in entry:
-            return f"Why: {where}, by the cost model: nothing was measured for this."
-        return f"Why: {where}, which has no times with it."
-    if row:
-        return (
-            f"Why: it is built in, and no candidate beat it when {size_text(at or 0)} bytes were "
-            f"measured ({where})."
-            if at is not None
-            else f"Why: it is built in, and {where} leaves it at that."
-        )
-    return (
-        f"Why: it is built in. {file} has no row for this."
-        if file
-        else "Why: it is built in. There is no tuning file: `weft tune` measures this machine."
-    )
-
-
-def _notes(
-    question: Question, chosen: str, measured: dict[str, float], predicted: dict[str, float]
-) -> list[str]:
-    notes = []
-    if question.reproducible and chosen.partition("(")[0] in (
-        "allreduce/two_shot", "allreduce/direct", "reduce_scatter/direct",
-    ):  # fmt: skip
-        notes.append(_REPRODUCIBLE)
-    best = min(predicted, key=predicted.__getitem__, default=chosen)
-    if not measured and predicted and predicted[best] < 0.97 * predicted[chosen]:
-        notes.append(
-            f"the cost model would take {best}: `weft tune --topology` writes such choices down"
-        )
-    if not question.topology:
-        notes.append("--topology NAME|FILE adds what the cost model predicts")
-    if not measured:
-        notes.append("nothing was measured for this; `weft tune` measures this machine")
-    return notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from weft.bench.cases import size_text
 from weft.tune.candidates import with_chunks
@@ -57,7 +57,7 @@ class Outcome:
 
     use: str
     builtin: str
-    seconds: dict[str, tuple[float, ...]] = field(default_factory=dict)  # medians, by size
+    seconds: dict[str, tuple[float, ...]]  # by size
 
     @property
     def gain(self) -> float:
@@ -68,48 +68,70 @@ class Outcome:
 def compete(point: Point, builtin: str, names: list[str], measure: Measure) -> Outcome:
     """Finds the best candidate of `names` for `point`; a tie goes to the built-in choice.
 
-    First all algorithms once, then the chunks of those that are not far behind, then a final of
+    First all of them once, then the chunks of those that are not far behind, then a final of
     several turns. A challenger has to win each of them, and by 3% in the median.
     """
-    names = [builtin, *(name for name in names if name != builtin)]
-    times = measure(point, names, 1)
-    cut = [
-        text
-        for name in _within(times, _FAR)[:_FINALISTS]
-        for text in with_chunks(name, max(point.sizes))
-    ]
-    if cut:
-        times |= measure(point, cut, 1)
-    finalists = [name for name in _within(times, _NEAR) if name != builtin][:_FINALISTS]
-    if finalists:
-        times |= measure(point, [builtin, *finalists], _TURNS)
-    use = _winner(times, builtin, finalists)
-    medians = {name: _median(turns) for name, turns in times.items()}
-    return Outcome(use, builtin, medians)
+    trial = _Trial(point, builtin, measure)
+    trial.run([name for name in names if name != builtin], 1)
+    near = trial.within(_FAR)[:_FINALISTS]
+    trial.run([text for name in near for text in with_chunks(name, max(point.sizes))], 1)
+    finalists = [name for name in trial.within(_NEAR) if name != builtin][:_FINALISTS]
+    trial.run(finalists, _TURNS)
+    return Outcome(trial.winner(finalists), builtin, trial.seconds())
 
 
-def _within(times: Times, factor: float) -> list[str]:
-    """Those that took at most `factor` times the least, the best first."""
-    mean = {name: _mean(_median(turns)) for name, turns in times.items()}
-    limit = factor * min(mean.values())
-    return sorted((name for name in mean if mean[name] <= limit), key=mean.__getitem__)
+class _Trial:
+    """Times as ratios to the built-in choice's in the same turn.
 
+    It takes part in every turn: what the machine does in between (which cores are near each other
+    can change from minute to minute) meets both alike.
+    """
 
-def _winner(times: Times, builtin: str, finalists: list[str]) -> str:
-    """Turns are compared in pairs: what the machine does in between meets both."""
-    best, least = builtin, _MARGIN
-    for name in finalists:
-        pairs = zip(times[name], times[builtin], strict=True)
-        ratios = [_mean(mine) / _mean(theirs) for mine, theirs in pairs]
-        if max(ratios) < 1 and statistics.median(ratios) < least:
-            best, least = name, statistics.median(ratios)
-    return best
+    def __init__(self, point: Point, builtin: str, measure: Measure) -> None:
+        self._point, self._builtin, self._measure = point, builtin, measure
+        self._ratios: dict[str, list[tuple[float, ...]]] = {}
+        self._base: tuple[float, ...] = ()  # seconds of the built-in choice, the last time
+
+    def run(self, names: list[str], turns: int) -> None:
+        """Measures `names` anew; without names there is nothing to do but the first time."""
+        if not names and self._base:
+            return
+        times = self._measure(self._point, [self._builtin, *names], turns)
+        base = times[self._builtin]
+        self._base = _median(base)
+        for name in (self._builtin, *names):
+            pairs = zip(times[name], base, strict=True)
+            self._ratios[name] = [
+                tuple(m / t for m, t in zip(mine, theirs, strict=True)) for mine, theirs in pairs
+            ]
+
+    def within(self, factor: float) -> list[str]:
+        """Those that took at most `factor` times the least, the best first."""
+        mean = {name: _mean(_median(turns)) for name, turns in self._ratios.items()}
+        limit = factor * min(mean.values())
+        return sorted((name for name in mean if mean[name] <= limit), key=mean.__getitem__)
+
+    def winner(self, finalists: list[str]) -> str:
+        """The best that won every turn and more than the margin, else the built-in choice."""
+        best, least = self._builtin, _MARGIN
+        for name in finalists:
+            turns = [_mean(turn) for turn in self._ratios[name]]
+            if max(turns) < 1 and statistics.median(turns) < least:
+                best, least = name, statistics.median(turns)
+        return best
+
+    def seconds(self) -> dict[str, tuple[float, ...]]:
+        """Of everyone, as if all had been in the last burst."""
+        return {
+            name: tuple(r * b for r, b in zip(_median(turns), self._base, strict=True))
+            for name, turns in self._ratios.items()
+        }
 
 
 def _median(turns: list[tuple[float, ...]]) -> tuple[float, ...]:
     return tuple(statistics.median(of_size) for of_size in zip(*turns, strict=True))
 
 
-def _mean(seconds: tuple[float, ...]) -> float:
+def _mean(values: tuple[float, ...]) -> float:
     """Geometric: a size counts by what is gained there, not by how long it takes."""
-    return math.exp(statistics.fmean(map(math.log, seconds)))
+    return math.exp(statistics.fmean(map(math.log, values)))
