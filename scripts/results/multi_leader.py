@@ -13,8 +13,9 @@ MI = 1 << 20
 SIZES = [b * MI for b in (4, 8, 16, 32, 64, 128)]
 RANKS = (32, 64, 128, 256)
 DOCUMENTS = ("lr", "lr_lr", "lr_rab")
-# Any plan by its name; the last rows of the page.
+# Any plan by its name; the last rows of the page. The first is what `weft search` finds.
 OTHERS = (
+    "multi_leader(leaders=2,inner=direct,outer=rabenseifner,pieces=8)",
     "multi_leader(inner=direct,outer=rabenseifner)",
     "multi_leader(inner=direct,outer=rabenseifner,pieces=2)",
     "multi_leader(inner=direct,outer=rabenseifner,pieces=4)",

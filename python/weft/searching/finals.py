@@ -12,10 +12,11 @@ from weft.searching.explore import Prices
 from weft.searching.space import Candidate, Space, chunk_axis
 
 _ROUNDS = 8
-# A step is simulated if it is priced so much above the best price at most.
+# Simulated is what is priced at so many times the best price at most.
 _SLACK = 1.3
-# A simulation of so many messages takes some ten seconds.
-_MANY_MESSAGES = 100_000
+# And what has no more messages than these, which take some ten seconds, or than twice the shortest
+# of nearly the best price.
+_MANY_MESSAGES, _NEARLY = 50_000, 1.1
 
 
 @dataclass(frozen=True)
@@ -122,18 +123,20 @@ def climb(
     chunks = chunk_axis(prices.call.nbytes)
     by_name = {space.algorithm: space for space in spaces}
     order = by_price(tried)
-    most = max(_MANY_MESSAGES, 2 * tried[order[0]].messages)
-    simulations.run([c for c in order if tried[c].messages <= most][:top])
+    least = tried[order[0]].seconds
+    near = [found.messages for found in tried.values() if found.seconds <= _NEARLY * least]
+    most = max(_MANY_MESSAGES, 2 * min(near))
+
+    def worth_it(candidate: Candidate) -> bool:
+        found = tried[candidate]
+        return found.seconds <= _SLACK * least and found.messages <= most
+
+    simulations.run([c for c in order if worth_it(c)][:top])
     for _ in range(_ROUNDS):
         best = simulations.best()
         steps = prices.of(by_name[best.algorithm].beside(best, chunks))
         tried |= steps
-        limit = _SLACK * min(found.seconds for found in tried.values())
-        simulations.run(
-            c
-            for c, found in steps.items()
-            if found.seconds <= limit and found.messages <= most and not _same(best, c, tried)
-        )
+        simulations.run(c for c in steps if worth_it(c) and not _same(best, c, tried))
         if simulations.best() == best:
             break
 
