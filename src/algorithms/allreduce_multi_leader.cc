@@ -10,9 +10,9 @@
 // With leaders = 1 rank 0 alone talks to rank 2, and of more than that each takes an equal share.
 //
 // Parameters
-//   node      ranks a node, consecutive; the last node has what is left
-//   leaders   ranks of a node that talk to other nodes, evenly spaced; default: all. A smaller
-//             last node has its ranks lead several shares
+//   node, place   which ranks share a node, as in nodes.h: any number a node, in any order
+//   leaders   ranks of a node that talk to other nodes, evenly spaced; default: all of the largest.
+//             A smaller node has its ranks lead several shares
 //   inner     ring, rabenseifner (halving and doubling; of one leader a binomial tree) or direct
 //   outer     the same, or recursive_doubling
 //   pieces    1: one level after the other, as the source has it. More: the message is cut into so
@@ -32,6 +32,7 @@
 #include <numeric>
 
 #include "algorithms/hops.h"
+#include "algorithms/nodes.h"
 #include "algorithms/params.h"
 #include "algorithms/pattern.h"
 #include "algorithms/phases.h"
@@ -41,27 +42,24 @@ namespace weft {
 namespace {
 
 struct Levels {
-  int ranks, node, leaders, pieces;
+  Nodes nodes;
+  int leaders, pieces;
   std::string inner, outer;
 
-  int nodes() const { return (ranks + node - 1) / node; }
-  int size_of(int which) const { return std::min(node, ranks - which * node); }
-  // Ranks of a node that may lead: recursive halving leaves some out.
-  int able(int which) const {
-    return inner == "rabenseifner" ? power_of_two_in(size_of(which)) : size_of(which);
-  }
+  // Of so many ranks of a node those that may lead: recursive halving leaves some out.
+  int able(int size) const { return inner == "rabenseifner" ? power_of_two_in(size) : size; }
   // The place in its node of who leads a share there. Spaced, so that few leaders do not share
   // what connects neighbours.
-  int leader(int which, int share) const { return share * able(which) / leaders; }
+  int leader(int which, int share) const { return share * able(nodes.size(which)) / leaders; }
   // Blocks that a share is cut into.
   int cut() const {
     if (outer == "recursive_doubling") return 1;
-    return outer == "rabenseifner" ? power_of_two_in(nodes()) : nodes();
+    return outer == "rabenseifner" ? power_of_two_in(nodes.count()) : nodes.count();
   }
   int first_block(int piece, int share) const { return (piece * leaders + share) * cut(); }
   // Shares that one rank leads at most, of any node.
   int most_led() const {
-    const int least = std::min(able(0), able(nodes() - 1));
+    const int least = able(nodes.least());
     return (leaders + least - 1) / least;
   }
 };
@@ -86,7 +84,7 @@ Hops spread(const std::string& algorithm, const Level& level) {
 class Member {
  public:
   Member(int rank, const Levels& levels, const Channels& channels)
-      : rank_(rank), which_(rank / levels.node), levels_(levels), channels_(channels) {}
+      : rank_(rank), which_(levels.nodes.of(rank)), levels_(levels), channels_(channels) {}
 
   Hops reduce_in_node(int piece) const { return reduce(levels_.inner, inside(piece)); }
   Hops spread_in_node(int piece) const { return spread(levels_.inner, inside(piece)); }
@@ -94,13 +92,13 @@ class Member {
   // All shares that this rank leads, side by side. Who leads none has as many hops, in which
   // nothing is done, so that the ranks of a node meet in the same ones.
   Hops across(int piece) const {
-    const int local = rank_ % levels_.node, first = levels_.leader(which_, 0);
+    const int local = levels_.nodes.local(rank_);
     std::vector<Hops> shares;
     for (int share = 0; share < levels_.leaders; ++share)
       if (levels_.leader(which_, share) == local)
         shares.push_back(allreduce(outside(piece, share)));
     if (!shares.empty()) return side_by_side(shares);
-    const Member leader(rank_ - local + first, levels_, channels_);
+    const Member leader(leader_of(which_, 0), levels_, channels_);
     return Hops(leader.across(piece).size());
   }
 
@@ -110,11 +108,13 @@ class Member {
     return one_after_the_other({reduce(levels_.outer, level), spread(levels_.outer, level)});
   }
 
+  int leader_of(int which, int share) const {
+    return levels_.nodes.members(which)[static_cast<std::size_t>(levels_.leader(which, share))];
+  }
+
   Level inside(int piece) const {
-    const int size = levels_.size_of(which_);
-    std::vector<int> members(static_cast<std::size_t>(size));
-    std::iota(members.begin(), members.end(), which_ * levels_.node);
-    std::vector<int> bounds(static_cast<std::size_t>(size) + 1, 0);
+    const std::vector<int>& members = levels_.nodes.members(which_);
+    std::vector<int> bounds(members.size() + 1, 0);
     for (int share = 0; share < levels_.leaders; ++share)
       bounds[static_cast<std::size_t>(levels_.leader(which_, share)) + 1] += levels_.cut();
     std::partial_sum(bounds.begin(), bounds.end(), bounds.begin());
@@ -122,19 +122,19 @@ class Member {
             channels_.reduce_in,
             channels_.spread_in,
             true,
-            levels_.nodes() == 1};
+            levels_.nodes.count() == 1};
   }
 
   Level outside(int piece, int share) const {
     std::vector<int> members, bounds = {0};
-    for (int which = 0; which < levels_.nodes(); ++which) {
-      members.push_back(which * levels_.node + levels_.leader(which, share));
+    for (int which = 0; which < levels_.nodes.count(); ++which) {
+      members.push_back(leader_of(which, share));
       bounds.push_back(std::min(which + 1, levels_.cut()));
     }
     return {{Group(rank_, members), levels_.first_block(piece, share), bounds},
             channels_.reduce_out,
             channels_.spread_out,
-            levels_.size_of(which_) == 1,
+            levels_.nodes.size(which_) == 1,
             true};
   }
 
@@ -151,20 +151,20 @@ int slots_for(const std::string& algorithm, int size, const Hops& hops, const Le
 }
 
 Channels channels_of(Builder& b, const Levels& levels) {
-  // The first node is the largest: no rank has more hops than its ranks.
+  // No rank has more hops than those of the largest node.
   const Channels none{};
-  const Member first(0, levels, none);
-  const Hops in = first.reduce_in_node(0), over = first.across(0), out = first.spread_in_node(0);
+  const Member member(levels.nodes.members(levels.nodes.largest_node()).front(), levels, none);
+  const Hops in = member.reduce_in_node(0), over = member.across(0), out = member.spread_in_node(0);
   const int led = levels.most_led();
-  return {b.channel(slots_for(levels.inner, levels.size_of(0), in, levels)),
+  return {b.channel(slots_for(levels.inner, levels.nodes.largest(), in, levels)),
           b.channel(slots_for("spread", 0, out, levels)),
-          b.channel(led * slots_for(levels.outer, levels.nodes(), over, levels)),
+          b.channel(led * slots_for(levels.outer, levels.nodes.count(), over, levels)),
           b.channel(led * slots_for("spread", 0, over, levels))};
 }
 
 void write(Builder& b) {
-  Levels levels{b.ranks(), b.param("node", node_size_for(b.ranks())), 0, 0, "", ""};
-  levels.leaders = b.param("leaders", levels.node);
+  Levels levels{nodes_of(b), 0, 0, "", ""};
+  levels.leaders = b.param("leaders", levels.nodes.largest());
   levels.inner = b.param("inner", "ring").word();
   levels.outer = b.param("outer", "ring").word();
   levels.pieces = b.param("pieces", 1);
@@ -186,12 +186,12 @@ const std::vector<std::string> kInner = {"ring", "rabenseifner", "direct"};
 const std::vector<std::string> kOuter = {"ring", "rabenseifner", "direct", "recursive_doubling"};
 
 std::string refuses(int ranks, const Params& params) {
-  const int node = param_of(params, "node", node_size_for(ranks));
-  const int leaders = param_of(params, "leaders", node), pieces = param_of(params, "pieces", 1);
-  if (node < 1) return "node = " + std::to_string(node) + ": give 1 or more";
-  if (leaders < 1 || leaders > node)
-    return "leaders = " + std::to_string(leaders) + ": give 1 .. " + std::to_string(node);
-  if (pieces < 1) return "pieces = " + std::to_string(pieces) + ": give 1 or more";
+  if (auto why = refusal_of_nodes(ranks, params); !why.empty()) return why;
+  const int most = nodes_of(ranks, params).largest();
+  const int leaders = param_of(params, "leaders", most);
+  if (leaders < 1 || leaders > most)
+    return "leaders = " + std::to_string(leaders) + ": give 1 .. " + std::to_string(most);
+  if (auto why = refusal_below(params, "pieces", 1); !why.empty()) return why;
   const auto why = refusal_unless(params, "inner", kInner);
   return why.empty() ? refusal_unless(params, "outer", kOuter) : why;
 }
@@ -202,7 +202,7 @@ Algorithm allreduce_multi_leader() {
   return {"allreduce/multi_leader",
           Collective::kAllreduce,
           "reduce-scatter in the node, allreduce across for each leader's share, allgather in the "
-          "node; parameters node, leaders, inner, outer, pieces; clusters (Nguyen 2018)",
+          "node; parameters node, place, leaders, inner, outer, pieces; clusters (Nguyen 2018)",
           write,
           refuses,
           kConsistent,

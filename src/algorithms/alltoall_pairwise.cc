@@ -17,9 +17,7 @@ namespace {
 void exchange(Builder& b, int to, int from, int ch) {
   b.put(b.input(to), {to}, ch);
   b.lag(1);
-  b.wait(from, ch, b.output(from));
-  b.copy({b.output(from)}, b.slot(from, ch));
-  b.credit(from, ch, b.output(from));
+  take(b, b.output(from), from, ch);
 }
 
 void write(Builder& b) {

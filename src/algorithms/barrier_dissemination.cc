@@ -16,14 +16,7 @@ namespace {
 void write(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const int ch = b.channel(1);
-  b.once([&] {
-    for (int distance = 1; distance < b.ranks(); distance *= 2) {
-      const int from = all.at(b.rank() - distance);
-      b.signal({all.at(b.rank() + distance)}, ch);
-      b.wait(from, ch);
-      b.credit(from, ch);
-    }
-  });
+  b.once([&] { disseminate(b, all, ch); });
 }
 
 }  // namespace

@@ -5,11 +5,11 @@
 // overlap = 0 rank 2 has the whole message before it sends to 3, and so has 1 before it sends to 0.
 //
 // Parameters
-//   node      ranks a node, consecutive; the last node has what is left
-//   outer     across nodes: knomial or chain
-//   inner     in each node: chain or knomial
-//   radix     of either k-nomial tree
-//   overlap   1: levels overlap chunk by chunk; 0: one level after the other
+//   node, place   which ranks share a node, as in nodes.h: any number a node, in any order
+//   outer         across nodes: knomial or chain
+//   inner         in each node: chain, knomial, or direct (the leader to all)
+//   radix         of either k-nomial tree
+//   overlap       1: levels overlap chunk by chunk; 0: one level after the other
 // Across nodes n bytes arrive at each node, once. Steps are those of the two trees. With
 // overlap = 0 this is MPI across nodes and NCCL within, as the source's baseline does it.
 //
@@ -18,46 +18,46 @@
 // Broadcast Design for Distributed Machine Learning", 2020.
 #include <algorithm>
 
+#include "algorithms/nodes.h"
 #include "algorithms/params.h"
-#include "algorithms/pattern.h"
 #include "algorithms/phases.h"
 #include "algorithms/registry.h"
 
 namespace weft {
 namespace {
 
-const std::vector<std::string> kOuter = {"knomial", "chain"}, kInner = {"chain", "knomial"};
+// The first is the default.
+const std::vector<std::string> kInner = {"chain", "knomial", "direct"};
 
 // In a tree over the group whose root is its first place.
 TreePlace place_in(const Group& group, const std::string& kind, int radix) {
-  if (kind == "chain") return chain_place(group, group.at(0));
-  TreePlace place = knomial_place(group.me(), group.size(), 0, radix);
+  TreePlace place = kind == "direct" ? tree_place("knomial", group.me(), group.size(), group.size())
+                                     : tree_place(kind, group.me(), group.size(), radix);
   if (place.parent >= 0) place.parent = group.at(place.parent);
   for (int& child : place.children) child = group.at(child);
   return place;
 }
 
-struct Nodes {
-  int ranks, size, root;
+int leader_of(const Nodes& nodes, int node, int root) {
+  return node == nodes.of(root) ? root : nodes.members(node).front();
+}
 
-  int count() const { return (ranks + size - 1) / size; }
-  int of(int rank) const { return rank / size; }
-  int leader(int node) const { return node == of(root) ? root : node * size; }
-  // The leaders, from the root on.
-  std::vector<int> leaders() const {
-    std::vector<int> ranks;
-    for (int i = 0; i < count(); ++i) ranks.push_back(leader((of(root) + i) % count()));
-    return ranks;
-  }
-  // The ranks of a node, from its leader on and around.
-  std::vector<int> members(int node) const {
-    const int first = node * size, last = std::min(first + size, ranks);
-    std::vector<int> members;
-    for (int rank = leader(node); rank < last; ++rank) members.push_back(rank);
-    for (int rank = first; rank < leader(node); ++rank) members.push_back(rank);
-    return members;
-  }
-};
+// The leaders, from the root on.
+std::vector<int> leaders_of(const Nodes& nodes, int root) {
+  std::vector<int> leaders;
+  for (int i = 0; i < nodes.count(); ++i)
+    leaders.push_back(leader_of(nodes, (nodes.of(root) + i) % nodes.count(), root));
+  return leaders;
+}
+
+// The ranks of a node, from its leader on and around.
+std::vector<int> members_of(const Nodes& nodes, int node, int root) {
+  std::vector<int> members = nodes.members(node);
+  std::rotate(members.begin(),
+              std::find(members.begin(), members.end(), leader_of(nodes, node, root)),
+              members.end());
+  return members;
+}
 
 void write_leader(Builder& b, TreePlace outer, const TreePlace& inner, int ch, bool overlap) {
   if (overlap)
@@ -68,21 +68,22 @@ void write_leader(Builder& b, TreePlace outer, const TreePlace& inner, int ch, b
 
 void write(Builder& b) {
   const int root = b.param("root", 0);
-  const Nodes nodes{b.ranks(), b.param("node", node_size_for(b.ranks())), root};
-  const std::string outer = b.param("outer", kOuter[0]).word();
+  const Nodes nodes = nodes_of(b);
+  const std::string outer = b.param("outer", tree_kinds()[0]).word();
   const std::string inner = b.param("inner", kInner[0]).word();
   const int radix = b.param("radix", 2), overlap = b.param("overlap", 1);
   const int ch = b.channel(4), node = nodes.of(b.rank());
-  const TreePlace place = place_in(Group(b.rank(), nodes.members(node)), inner, radix);
-  if (nodes.leader(node) != b.rank()) return b.chunks([&] { broadcast_down(b, place, ch); });
-  const Group leaders(b.rank(), nodes.leaders());
+  const TreePlace place = place_in(Group(b.rank(), members_of(nodes, node, root)), inner, radix);
+  if (leader_of(nodes, node, root) != b.rank())
+    return b.chunks([&] { broadcast_down(b, place, ch); });
+  const Group leaders(b.rank(), leaders_of(nodes, root));
   write_leader(b, place_in(leaders, outer, radix), place, ch, overlap != 0);
 }
 
-std::string refuses(int, const Params& params) {
+std::string refuses(int ranks, const Params& params) {
   for (const std::string& why :
-       {refusal_below(params, "node", 1), refusal_below(params, "radix", 2),
-        refusal_unless(params, "outer", kOuter), refusal_unless(params, "inner", kInner)})
+       {refusal_of_nodes(ranks, params), refusal_below(params, "radix", 2),
+        refusal_unless(params, "outer", tree_kinds()), refusal_unless(params, "inner", kInner)})
     if (!why.empty()) return why;
   return {};
 }
@@ -91,8 +92,8 @@ std::string refuses(int, const Params& params) {
 
 Algorithm broadcast_two_level() {
   return {"broadcast/two_level", Collective::kBroadcast,
-          "a tree across nodes, a tree in each, overlapped; parameters node, outer, inner, radix, "
-          "overlap; clusters (Awan 2016)",
+          "a tree across nodes, a tree in each, overlapped; parameters node, place, outer, inner, "
+          "radix, overlap; clusters (Awan 2016)",
           write, refuses};
 }
 

@@ -20,6 +20,12 @@ void receive(Builder& b, Sum& sum, int from, int channel) {
   sum.held.push_back({from, channel});
 }
 
+void take(Builder& b, const Operand& output, int from, int channel) {
+  b.wait(from, channel, output);
+  b.copy({output}, b.slot(from, channel));
+  b.credit(from, channel, output);
+}
+
 void store(Builder& b, const Operand& output, const Sum& sum, const std::vector<int>& to,
            int channel) {
   b.reduce({output}, sum.terms, Builder::kLast, sum.order);
@@ -112,11 +118,17 @@ void direct_allgather(Builder& b, const Group& group, int channel, const BlockOf
                       const Arrived& arrived) {
   for (int hop = 1; hop < group.size(); ++hop) {
     const int place = group.wrap(group.me() - hop);
-    const Operand output = block(place);
-    b.wait(group.at(place), channel, output);
-    b.copy({output}, b.slot(group.at(place), channel));
-    b.credit(group.at(place), channel, output);
+    take(b, block(place), group.at(place), channel);
     if (arrived) arrived(place);
+  }
+}
+
+void disseminate(Builder& b, const Group& group, int channel) {
+  for (int distance = 1; distance < group.size(); distance *= 2) {
+    const int from = group.at(group.me() - distance);
+    b.signal({group.at(group.me() + distance)}, channel);
+    b.wait(from, channel);
+    b.credit(from, channel);
   }
 }
 

@@ -52,6 +52,8 @@ Sum own(const Operand& input);
 int send(Builder& b, const Sum& sum, int to, const Wire& wire);
 // Waits for the next message and makes it the last term.
 void receive(Builder& b, Sum& sum, int from, int channel);
+// Waits for the next message, keeps its payload, credits it.
+void take(Builder& b, const Operand& output, int from, int channel);
 // Puts a range of the own output into the same range of others' outputs.
 void put_everywhere(Builder& b, const Operand& output, const std::vector<int>& to, int channel);
 // output = scale * sum, the one place where a plan scales. Puts the result on to the outputs of
@@ -97,6 +99,9 @@ void ring_allgather(Builder& b, const Group& group, int channel, const BlockOf& 
                     const Arrived& arrived = {});
 void direct_allgather(Builder& b, const Group& group, int channel, const BlockOf& block,
                       const Arrived& arrived = {});
+
+// In step k a rank tells the one 2^k further, and hears from the one 2^k before. In once().
+void disseminate(Builder& b, const Group& group, int channel);
 
 // Broadcasts the root's input down a tree into the outputs, chunk by chunk.
 void broadcast_down(Builder& b, const TreePlace& place, int channel);

@@ -64,6 +64,16 @@ TreePlace knomial_place(int rank, int ranks, int root, int radix) {
   return place;
 }
 
+const std::vector<std::string>& tree_kinds() {
+  static const std::vector<std::string> kinds = {"knomial", "chain"};
+  return kinds;
+}
+
+TreePlace tree_place(const std::string& kind, int place, int size, int radix) {
+  if (kind == "chain") return chain_place(Group(place, size), 0);
+  return knomial_place(place, size, 0, radix);
+}
+
 std::string fault_of_tree(const Tree& tree, int ranks) {
   const int size = static_cast<int>(tree.size());
   if (size < ranks)

@@ -19,6 +19,10 @@ struct TreePlace {
 TreePlace chain_place(const Group& ring, int root);
 // In the k-nomial tree over the ranks counted from `root`; the largest subtree first.
 TreePlace knomial_place(int rank, int ranks, int root, int radix);
+// The trees that plans of several levels go up and down: knomial, chain.
+const std::vector<std::string>& tree_kinds();
+// A place in one of them, whose root is place 0.
+TreePlace tree_place(const std::string& kind, int place, int size, int radix);
 
 // A topology as a tree: the parent of each vertex, -1 for the top. The first vertices are the
 // ranks; the rest is what connects them (switches, sockets, nodes, racks), in any order.
