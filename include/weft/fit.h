@@ -1,10 +1,13 @@
 // Parameters that a topology answers, where the caller leaves them open.
 //
 // By name, so that they fit any algorithm, also a user's own:
-//   node   ranks a node (ranks_a_node in weft/topology.h)
+//   node   ranks a node (ranks_a_node in weft/topology.h), or where they lie otherwise
+//   place  the node of each rank (place_of)
 //   tree   the topology as a tree over the ranks (tree_of)
 // An algorithm that does not ask for one, or refuses what would be filled in, keeps its default.
 #pragma once
+
+#include <vector>
 
 #include "weft/builder.h"
 #include "weft/topology.h"
@@ -15,5 +18,8 @@ namespace weft {
 // `params` nor the algorithm's preset has. The first `ranks` ranks of the topology take part.
 // Throws InvalidArgument if it has fewer, and as the algorithm does. Thread safe.
 Params fit(const Algorithm& algorithm, int ranks, const Params& params, const Topology& topology);
+// The same of `node` and `place` alone, for ranks of which only the node of each is known.
+Params fit_place(const Algorithm& algorithm, int ranks, const Params& params,
+                 const std::vector<int>& place);
 
 }  // namespace weft

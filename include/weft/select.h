@@ -26,7 +26,7 @@ struct Selection {
 };
 
 struct SelectionOptions {
-  int nodes = 1;              // machines that the ranks are on
+  int nodes = 1;              // machines that the ranks are on, in order, as many on each
   bool reproducible = false;  // as CommunicatorOptions
   std::string tuning;         // as CommunicatorOptions
 };

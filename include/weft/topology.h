@@ -68,10 +68,12 @@ void check(const Topology& topology);
 // The same, and that there are so many ranks, of at least one.
 void check(const Topology& topology, int ranks);
 
-// How many of the first `ranks` ranks a node has, where all have equally many consecutive ones but
-// for the last, which may have fewer. 0: they lie otherwise, or on vertices without a node.
+// The node of each of the first `ranks` ranks. Empty if one lies on a vertex without a node.
 // Throws as check() does.
-int ranks_a_node(const Topology& topology, int ranks);
+std::vector<int> place_of(const Topology& topology, int ranks);
+// How many ranks a node has, by the node of each rank, where all have equally many consecutive ones
+// but for the last, which may have fewer. 0: they lie otherwise.
+int ranks_a_node(const std::vector<int>& place);
 
 // What joins the first `ranks` ranks, as a tree: the parent of each vertex, -1 for the top, ranks
 // first. Where there are several ways (rails) the tree is of the widest links, so that nodes and

@@ -23,9 +23,10 @@ def fit(
 
         weft.fit("lr_lr", "tsubame3", ranks=64)     # {"node": 4}
 
-    By name: `node` is the number of ranks a node, if all nodes have equally many consecutive ones;
-    `tree` the topology as a tree. What the algorithm does not ask for, or refuses, is left out.
-    Pricing and simulating an algorithm by its name fill in the same.
+    By name: `node` is the number of ranks a node, if all nodes have equally many consecutive ones,
+    else `place` the node of each rank; `tree` the topology as a tree. What the algorithm does not
+    ask for, or refuses, is left out. Pricing and simulating an algorithm by its name fill in the
+    same.
 
     Args:
         algorithm: its name.

@@ -8,8 +8,8 @@
 //               rank 3 from there.
 // While blocks of one chunk cross, those of the chunk before are shared in the node.
 //
-// With m ranks a node and k nodes: steps 2, bytes sent of n a rank: (k-1)n across, kn in the node,
-// written once and read by the m-1 others.
+// With m ranks a node and k nodes: steps 2, bytes sent of n a rank: (k-1)n across, k(m-1)n in the
+// node, where n are written once and read by all.
 //
 // Parameters node, place: which ranks share a node, as in nodes.h: any number a node, in any order.
 //

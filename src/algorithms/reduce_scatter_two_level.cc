@@ -9,10 +9,9 @@
 //   trip t + 1  output = (x0[0] + x1[0]) + the sum that rank 2, deputy for 0, has sent.
 // While sums of one chunk cross, the next chunk is added up in the node.
 //
-// With m ranks a node and k nodes: steps 2, bytes sent of n a block: (k-1)n across, (P-1)n(m-1)/m
-// in the node and n more for each rank of the own node. Sums of nodes cross in float32 under f16
-// and bf16 (wide = 1), so that the result is rounded once; with wide = 0 they cross in half the
-// bytes and are rounded on the way, once a node.
+// With m ranks a node and k nodes: steps 2, bytes sent of n a block: (k-1)n across, k(m-1)n in the
+// node. Sums of nodes cross in float32 under f16 and bf16 (wide = 1), so that the result is rounded
+// once; with wide = 0 they cross in half the bytes and are rounded on the way, once a node.
 //
 // Parameters
 //   node, place   which ranks share a node, as in nodes.h: any number a node, in any order

@@ -1,7 +1,7 @@
 #include "weft/communicator.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "base/cpu.h"
 #include "base/host.h"
@@ -21,8 +21,13 @@ struct Members {
   std::vector<std::string> addresses;  // of their fabrics
   std::vector<std::string> machines;   // on which they are
 
-  int nodes() const {
-    return static_cast<int>(std::set<std::string>(machines.begin(), machines.end()).size());
+  // The node of each, by number.
+  std::vector<int> place() const {
+    std::map<std::string, int> number;
+    std::vector<int> place;
+    for (const std::string& machine : machines)
+      place.push_back(number.emplace(machine, static_cast<int>(number.size())).first->second);
+    return place;
   }
 };
 
@@ -124,7 +129,7 @@ Members introduce(const Exchange& exchange, const std::string& address, int rank
   }
   settings.reproducible = reproducible;
   settings.crowded = static_cast<int>(all.size()) > shared_cores(shares);
-  settings.nodes = members.nodes();
+  settings.place = members.place();
   return members;
 }
 
@@ -235,7 +240,7 @@ std::shared_ptr<Communicator> Communicator::split(int color, int key) {
   };
   int size = static_cast<int>(members.size());
   Settings settings = impl_->settings;
-  settings.nodes = part.nodes();
+  settings.place = part.place();
   auto impl = std::make_unique<Impl>(me, size, timeout(), impl_->fabric, std::move(part), settings,
                                      impl_->interrupt);
   impl->open(among, deadline);

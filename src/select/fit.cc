@@ -18,12 +18,22 @@ class Fitting {
   bool open(const char* name) const { return !known_.contains(name); }
   bool refused() const { return !refusal(algorithm_, ranks_, known_).empty(); }
 
-  void fill(const char* name, Param value) {
+  // False: refused, and left open.
+  bool fill(const char* name, Param value) {
     known_.emplace(name, value);
-    if (refused())
+    if (refused()) {
       known_.erase(name);
-    else
-      added_.emplace(name, std::move(value));
+      return false;
+    }
+    added_.emplace(name, std::move(value));
+    return true;
+  }
+
+  // Of the two parameters that say which ranks share a node the shorter one that will do.
+  void fill_nodes(const std::vector<int>& place) {
+    if (place.empty() || !open("node") || !open("place")) return;
+    const int size = ranks_a_node(place);
+    if (size == 0 || !fill("node", size)) fill("place", place);
   }
 
   // The parameters that the algorithm asks for, found by writing a program.
@@ -35,7 +45,13 @@ class Fitting {
     return asked;
   }
 
-  const Params& added() const { return added_; }
+  // What was filled in, of what the algorithm asks for.
+  Params added() const {
+    const Params wanted = asked();
+    Params result = added_;
+    std::erase_if(result, [&](const auto& one) { return !wanted.contains(one.first); });
+    return result;
+  }
 
  private:
   const Algorithm& algorithm_;
@@ -47,16 +63,19 @@ class Fitting {
 
 Params fit(const Algorithm& algorithm, int ranks, const Params& params, const Topology& topology) {
   Fitting fitting(algorithm, ranks, params);
-  const int node = ranks_a_node(topology, ranks);
   // Before anything is written: what else is given may be refused without it.
-  if (node > 0 && fitting.open("node")) fitting.fill("node", node);
+  fitting.fill_nodes(place_of(topology, ranks));
   if (fitting.refused()) return {};
-  const Params asked = fitting.asked();
-  if (fitting.open("tree") && asked.contains("tree"))
+  if (fitting.open("tree") && fitting.asked().contains("tree"))
     if (auto tree = tree_of(topology, ranks); !tree.empty()) fitting.fill("tree", std::move(tree));
-  Params added = fitting.added();
-  std::erase_if(added, [&](const auto& one) { return !asked.contains(one.first); });
-  return added;
+  return fitting.added();
+}
+
+Params fit_place(const Algorithm& algorithm, int ranks, const Params& params,
+                 const std::vector<int>& place) {
+  Fitting fitting(algorithm, ranks, params);
+  fitting.fill_nodes(place);
+  return fitting.refused() ? Params{} : fitting.added();
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include "algorithms/registry.h"
 #include "weft/error.h"
+#include "weft/fit.h"
 
 namespace weft {
 namespace {
@@ -78,11 +79,15 @@ bool says_collective(const std::string& entry) { return entry.find('=') < entry.
 }  // namespace
 
 Selector::Selector(int ranks, const Settings& settings)
-    : ranks_(ranks), chunk_(settings.chunk), reproducible_(settings.reproducible) {
+    : ranks_(ranks),
+      nodes_(settings.nodes()),
+      place_(settings.place),
+      chunk_(settings.chunk),
+      reproducible_(settings.reproducible) {
   read_overrides(settings.algorithm);
   for (std::size_t i = 0; i < settings.tuned.size(); ++i)
-    offer(settings.tuned[i], static_cast<int>(i + 1), settings.nodes);
-  for (const Row& row : builtin_rows()) offer(row, 0, settings.nodes);
+    offer(settings.tuned[i], static_cast<int>(i + 1));
+  for (const Row& row : builtin_rows()) offer(row, 0);
 }
 
 // An entry for a collective goes before one for all; of several the first.
@@ -108,15 +113,24 @@ void Selector::read_overrides(const std::string& setting) {
   }
 }
 
-void Selector::offer(const Row& row, int number, int nodes) {
-  if (!row.ranks.holds(ranks_) || !row.nodes.holds(nodes)) return;
+Params Selector::fitted(const Algorithm& algorithm) const {
+  Params params = algorithm.preset;
+  if (nodes_ > 1) params.merge(fit_place(algorithm, ranks_, params, place_));
+  return params;
+}
+
+void Selector::offer(const Row& row, int number) {
+  if (!row.ranks.holds(ranks_) || !row.nodes.holds(nodes_)) return;
   Candidate candidate{row, number, true};
   if (row.use.algorithm != kAsBuiltIn) {
     const Algorithm algorithm = find_algorithm(to_text(row.use), row.collective);
-    if (!refusal(algorithm, ranks_, algorithm.preset).empty()) return;
+    Params params = fitted(algorithm);
+    if (!refusal(algorithm, ranks_, params).empty()) return;
+    // What is built in for several nodes serves those that it can be laid out on.
+    if (number == 0 && row.nodes.from > 1 && params == algorithm.preset) return;
     candidate.reproducible = algorithm.claims.reproducible;
     candidate.row.use.algorithm = algorithm.name;
-    candidate.row.use.params = algorithm.preset;
+    candidate.row.use.params = std::move(params);
   }
   candidates_[static_cast<std::size_t>(row.collective)].push_back(std::move(candidate));
 }
@@ -150,7 +164,8 @@ Selection Selector::named(const Call& call, std::string_view text, Rule rule) co
   const Algorithm algorithm = find_algorithm(text, call.collective);
   if (algorithm.preset.contains("root"))
     throw InvalidArgument(std::string(text) + ": the root is the call's: leave it out");
-  if (auto why = refusal(algorithm, ranks_, algorithm.preset); !why.empty())
+  Params params = fitted(algorithm);
+  if (auto why = refusal(algorithm, ranks_, params); !why.empty())
     throw Unsupported(algorithm.name + " cannot serve " + std::to_string(ranks_) +
                       " ranks: " + why);
   if (reproducible_ && order_shows(call) && !algorithm.claims.reproducible)
@@ -158,7 +173,7 @@ Selection Selector::named(const Call& call, std::string_view text, Rule rule) co
                       " adds up in an order of its own, but this communicator is "
                       "reproducible: choose none, or " +
                       reproducible_names(call.collective));
-  return {{algorithm.name, algorithm.preset, algorithm.chunk ? algorithm.chunk : chunk_}, rule};
+  return {{algorithm.name, std::move(params), algorithm.chunk ? algorithm.chunk : chunk_}, rule};
 }
 
 std::string& Selector::override_of(Collective collective) {

@@ -33,12 +33,16 @@ class Selector {
   };
 
   void read_overrides(const std::string& setting);
-  // Keeps `row` if it serves these ranks; nodes are the machines that they are on.
-  void offer(const Row& row, int number, int nodes);
+  // Keeps `row` if it serves these ranks.
+  void offer(const Row& row, int number);
+  // Those of a choice, and where the ranks lie, as far as the algorithm asks for it and they leave
+  // it open (weft/fit.h).
+  Params fitted(const Algorithm& algorithm) const;
   Selection named(const Call& call, std::string_view text, Rule rule) const;
   std::string& override_of(Collective collective);
 
-  int ranks_;
+  int ranks_, nodes_;
+  std::vector<int> place_;
   std::size_t chunk_;
   bool reproducible_;
   std::array<std::string, kCollectives> overrides_;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 
 #include "select/tuning.h"
@@ -42,6 +43,10 @@ fs::path own_file() {
 }
 
 }  // namespace
+
+int Settings::nodes() const {
+  return place.empty() ? 1 : static_cast<int>(std::set<int>(place.begin(), place.end()).size());
+}
 
 Settings Settings::from_environment() {
   Settings settings;

@@ -26,8 +26,10 @@ struct Settings {
 
   // Ranks outnumber the cores that they have together.
   bool crowded = false;
-  // How many machines the ranks are on.
-  int nodes = 1;
+  // The node, that is the machine, of each rank. Empty: all are on one.
+  std::vector<int> place = {};
+
+  int nodes() const;  // how many there are
 
   // Without `tuned`. Throws InvalidArgument naming the variable.
   static Settings from_environment();

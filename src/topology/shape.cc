@@ -53,16 +53,25 @@ Spanning span(const Topology& topology, int start) {
 
 }  // namespace
 
-int ranks_a_node(const Topology& topology, int ranks) {
+std::vector<int> place_of(const Topology& topology, int ranks) {
   check(topology, ranks);
-  const auto node = [&](int rank) {
-    return topology.vertices[index(topology.ranks[index(rank)])].node;
-  };
+  std::vector<int> place;
+  for (int rank = 0; rank < ranks; ++rank) {
+    place.push_back(topology.vertices[index(topology.ranks[index(rank)])].node);
+    if (place.back() < 0) return {};
+  }
+  return place;
+}
+
+int ranks_a_node(const std::vector<int>& place) {
+  const int ranks = static_cast<int>(place.size());
+  const auto node = [&](int rank) { return place[index(rank)]; };
+  if (ranks == 0) return 0;
   int size = 1;
   while (size < ranks && node(size) == node(0)) ++size;
   std::set<int> seen;
   for (int first = 0; first < ranks; first += size) {
-    if (node(first) < 0 || !seen.insert(node(first)).second) return 0;
+    if (!seen.insert(node(first)).second) return 0;
     for (int rank = first; rank < ranks && rank < first + size; ++rank)
       if (node(rank) != node(first)) return 0;
   }

@@ -209,6 +209,9 @@ struct Configured {
   Params params;
 };
 
+// Nodes of three, one and one, not in order.
+const std::vector<int> kFive = {1, 0, 0, 2, 0};
+
 const Configured kConfigured[] = {
     {"allreduce/multi_leader", "allreduce/lr_rab_of_2", {{"node", 2}, {"outer", "rabenseifner"}}},
     {"allreduce/multi_leader",
@@ -226,6 +229,11 @@ const Configured kConfigured[] = {
      {{"tree", std::vector{6, 5, 6, 5, 7, 7, 7, -1}}}},
     {"broadcast/chain_reversed", "broadcast/reversed_of_3", {{"node", 3}}},
     {"broadcast/two_level", "broadcast/levels_of_3", {{"node", 3}, {"overlap", 0}}},
+    {"allreduce/two_level", "allreduce/scattered_of_5", {{"place", kFive}, {"wide", 0}}},
+    {"reduce_scatter/two_level", "reduce_scatter/scattered_of_5", {{"place", kFive}}},
+    {"allgather/two_level", "allgather/scattered_of_5", {{"place", kFive}}},
+    {"reduce/two_level", "reduce/scattered_of_5", {{"place", kFive}, {"outer", "chain"}}},
+    {"reduce/two_level", "reduce/levels_of_3", {{"node", 3}, {"leaders", 1}}},
 };
 
 // Makes those that a grid has not met before known.

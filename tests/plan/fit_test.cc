@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,7 @@ TEST(Fit, FillsInWhatIsAskedForAndOpen) {
       // Of eight ranks the default has two a node: refused without the topology's four.
       {"multi_leader", 8, {{"leaders", 4}}, {{"node", 4}}},
       {"allreduce/two_level", 8, {}, {{"node", 4}}},
-      {"allreduce/two_level", 6, {}, {}},  // 4 does not divide 6: its own default
+      {"allreduce/tree_levels", 6, {}, {}},  // 4 does not divide 6: its own default
       {"chain_reversed", 6, {{"root", 5}}, {{"node", 4}}},
       {"ta_pc", 3, {}, {{"tree", std::vector{3, 4, 4, -1, 3}}}},
       {"ta_pc", 3, {{"tree", std::vector{3, 3, 3, -1}}}, {}},
@@ -62,6 +63,33 @@ TEST(Fit, FillsInWhatIsAskedForAndOpen) {
     EXPECT_EQ(fit(find_algorithm(row.algorithm), row.ranks, row.given, t), row.expected)
         << row.algorithm << ", " << row.ranks << " ranks";
   EXPECT_THROW(fit(find_algorithm("lr"), 13, {}, t), InvalidArgument);
+}
+
+int ranks_of(const std::vector<int>& place) { return std::max(1, static_cast<int>(place.size())); }
+
+// Where ranks do not lie in order the list takes the number's place.
+TEST(Fit, NodesInAnyOrder) {
+  struct Row {
+    const char* algorithm;
+    std::vector<int> place;
+    Params given, expected;
+  };
+  const std::vector<Row> rows = {
+      {"allreduce/two_level", {0, 0, 1, 1}, {}, {{"node", 2}}},
+      {"allreduce/two_level", {0, 1, 0, 1}, {}, {{"place", std::vector{0, 1, 0, 1}}}},
+      {"allreduce/two_level", {0, 1, 1}, {}, {{"place", std::vector{0, 1, 1}}}},
+      {"allreduce/two_level", {0, 1, 0, 1}, {{"node", 2}}, {}},
+      {"allreduce/tree_levels", {0, 1, 0, 1}, {}, {}},  // it asks for no place
+      {"lr", {0, 1, 0, 1}, {}, {}},
+      {"lr_lr", {}, {}, {}},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(fit_place(find_algorithm(row.algorithm), ranks_of(row.place), row.given, row.place),
+              row.expected)
+        << row.algorithm;
+  Topology t = cluster(2, 2);
+  std::swap(t.ranks[1], t.ranks[2]);
+  EXPECT_EQ(fit(find_algorithm("lr_lr"), 4, {}, t), (Params{{"place", std::vector{0, 1, 0, 1}}}));
 }
 
 TEST(Fit, APriceSaysWhatWasFilledIn) {

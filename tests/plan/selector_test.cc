@@ -68,7 +68,7 @@ Settings tuned(bool reproducible = false) {
       {kAllreduce, {4, 4}, {}, {0, 1000}, {}, {"ring", {}, 0}},
       {kAllreduce, {4, 4}, {}, {1001, 5000}, true, {"direct", {}, 0}},
       {kAllreduce, {4, 4}, {}, {1001, 5000}, false, {"two_shot", {}, 4096}},
-      {kAllreduce, {3, 8}, {}, {5001, 9000}, {}, {"two_level", {{"node", 2}}, 0}},
+      {kAllreduce, {3, 8}, {}, {5001, 9000}, {}, {"tree_levels", {{"node", 2}}, 0}},
       {kAllreduce, {4, 4}, {2, 2}, {}, {}, {"lr_rab", {}, 0}},
       {Collective::kAlltoall, {4, 4}, {}, {0, 1000}, {}, {"pairwise", {}, 0}},
       {Collective::kGather, {4, 4}, {}, {}, {}, {"direct", {}, 512}},
@@ -85,9 +85,9 @@ TEST(Selector, TheFirstRowThatServesIsTaken) {
   Call symmetric = call_of(kAllreduce, 1004);
   symmetric.symmetric = true;
   EXPECT_EQ(chosen(4, symmetric, settings), "allreduce/direct");
-  EXPECT_EQ(chosen(4, call_of(kAllreduce, 8000), settings), "allreduce/two_level(node=2)");
-  // What no row says stays as it is built in; so does what a row cannot serve (nodes of 2, 5
-  // ranks).
+  EXPECT_EQ(chosen(4, call_of(kAllreduce, 8000), settings), "allreduce/tree_levels(node=2)");
+  // What no row says stays as it is built in; so does what a row cannot serve (5 ranks are no
+  // nodes of 2 each).
   EXPECT_EQ(chosen(4, call_of(kAllreduce, 9004), settings), "allreduce/one_shot");
   EXPECT_EQ(chosen(5, call_of(kAllreduce, 1000), settings), "allreduce/one_shot");
   EXPECT_EQ(chosen(5, call_of(kAllreduce, 8000), settings), "allreduce/one_shot");
@@ -103,9 +103,9 @@ TEST(Selector, ARowMayLeaveItToTheBuiltInTable) {
 
 TEST(Selector, CountsMachines) {
   Settings settings = tuned();
-  settings.nodes = 2;
+  settings.place = {0, 0, 1, 1};
   EXPECT_EQ(chosen(4, call_of(kAllreduce, 1 << 20), settings),
-            "allreduce/multi_leader(inner=ring,outer=rabenseifner)");
+            "allreduce/multi_leader(inner=ring,node=2,outer=rabenseifner)");
 }
 
 TEST(Selector, SizesThatRanksMaySeeDifferentlyNeedARowForAll) {
@@ -121,9 +121,9 @@ TEST(Selector, SaysByWhichRule) {
   EXPECT_EQ(selection.rule, Rule::kTable);
   EXPECT_EQ(selection.row, 3);
   EXPECT_EQ(Selector(5, settings).choose(call).rule, Rule::kBuiltIn);
-  settings.algorithm = "allreduce=two_level(node=2),ring";
+  settings.algorithm = "allreduce=tree_levels(node=2),ring";
   EXPECT_EQ(Selector(4, settings).choose(call).rule, Rule::kEnvironment);
-  EXPECT_EQ(chosen(4, call, settings), "allreduce/two_level(node=2)");
+  EXPECT_EQ(chosen(4, call, settings), "allreduce/tree_levels(node=2)");
   EXPECT_EQ(chosen(4, call_of(Collective::kAllgather, 8), settings), "allgather/ring");
   EXPECT_EQ(chosen(4, call_of(Collective::kBroadcast, 8), settings), "broadcast/one_shot");
   call.algorithm = "one_shot(chunk=1K)";
@@ -145,7 +145,7 @@ TEST(Selector, RefusesWhatCannotBe) {
     EXPECT_THROW(Selector(4, {.algorithm = setting}), InvalidArgument) << setting;
   Call call = call_of(kAllreduce, 8);
   EXPECT_THROW(chosen(4, call, {.algorithm = "allreduce=rign"}), InvalidArgument);
-  EXPECT_THROW(chosen(5, call, {.algorithm = "two_level(node=2)"}), Unsupported);
+  EXPECT_THROW(chosen(5, call, {.algorithm = "tree_levels(node=2)"}), Unsupported);
   EXPECT_THROW(chosen(5, call, {.algorithm = "ring", .reproducible = true}), Unsupported);
   call = call_of(Collective::kBroadcast, 8);
   EXPECT_THROW(chosen(5, call, {.algorithm = "knomial(root=2)"}), InvalidArgument);

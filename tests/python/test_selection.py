@@ -31,7 +31,7 @@ def names(job, file):
             assert comm.allreduce(x, **call)[0] == comm.size
             yield comm.algorithm_for("allreduce", 8, **call)
         with pytest.raises(weft.Unsupported, match="node"):
-            comm.allreduce(x, algorithm="two_level(node=3)")
+            comm.allreduce(x, algorithm="two_level(node=0)")
         with pytest.raises(weft.InvalidArgument, match=r"no parameter \"nodes\""):
             comm.allreduce(x, algorithm="two_level(nodes=2)")
 

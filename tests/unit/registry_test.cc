@@ -86,7 +86,9 @@ TEST(Registry, RefusesWhatAnAlgorithmCannotServe) {
       {"broadcast/chain_walk", 4, {{"tree", std::vector{4, 4, -1, 4, -1}}}, "2 tops"},
       {"broadcast/chain_walk", 2, {{"tree", std::vector{2, 2, -1, 4, 3}}}, "circle"},
       {"allreduce/ring", 4, {{"root", 1}}, "root"},
-      {"allreduce/two_level", 6, {{"node", 4}}, "node"},
+      {"allreduce/tree_levels", 6, {{"node", 4}}, "node"},
+      {"allreduce/two_level", 6, {{"place", std::vector{0, 0, 1}}}, "place"},
+      {"allreduce/two_level", 2, {{"place", std::vector{0, 1}}, {"node", 1}}, "place"},
       {"allreduce/two_level", 6, {{"node", 0}}, "node"},
       {"allreduce/multi_leader", 6, {{"node", 0}}, "node"},
       {"allreduce/multi_leader", 6, {{"node", 2}, {"leaders", 3}}, "leaders"},
@@ -110,7 +112,8 @@ TEST(Registry, RefusesWhatAnAlgorithmCannotServe) {
 
 TEST(Registry, RecordsParametersThatTookEffect) {
   EXPECT_EQ(make_plan("broadcast/knomial", 4).shape.params, (Params{{"radix", 2}, {"root", 0}}));
-  EXPECT_EQ(make_plan("allreduce/two_level", 6).shape.params, (Params{{"node", 2}}));
+  EXPECT_EQ(make_plan("allreduce/two_level", 6).shape.params,
+            (Params{{"node", 2}, {"place", std::vector<int>{}}, {"wide", 1}}));
 }
 
 // All to rank 0 in turn; `forgets`: it forgets to return the message.

@@ -35,9 +35,9 @@ TEST(Topology, RanksANode) {
       {{-1, -1}, 2, 0},     {{0, 0, 1, 1, 0}, 5, 0}, {{0, 0, 0, 1, 1, 1}, 4, 3},
   };
   for (const Row& row : rows)
-    EXPECT_EQ(ranks_a_node(in_nodes(row.nodes), row.ranks), row.expected)
+    EXPECT_EQ(ranks_a_node(place_of(in_nodes(row.nodes), row.ranks)), row.expected)
         << row.nodes.size() << " vertices, " << row.ranks << " ranks";
-  EXPECT_THROW(ranks_a_node(in_nodes({0, 0}), 3), InvalidArgument);
+  EXPECT_THROW(place_of(in_nodes({0, 0}), 3), InvalidArgument);
 }
 
 void join(Topology& topology, int a, int b, double bandwidth, bool full_duplex = true) {

@@ -95,7 +95,7 @@ TEST(Tuning, SaysWhatIsWrongWithARow) {
       {"\"use\": \"knomial\"}", "for allreduce"},
       {"\"use\": \"ring(radix=2)\"}", "no parameter \"radix\""},
       {"\"use\": \"ring(\"}", "parameter"},
-      {"\"use\": \"two_level(node=3)\"}", "cannot serve 4 ranks"},
+      {"\"use\": \"tree_levels(node=3)\"}", "cannot serve 4 ranks"},
       {"\"use\": \"direct\"}", "reaches into peers' memory"},
       {"\"use\": \"ring\", \"symmetric\": 1}", "neither true nor false"},
   };
