@@ -30,6 +30,7 @@ function(weft_add_tests name)
   target_compile_options(${name} PRIVATE ${weft_flags})
   target_include_directories(${name} PRIVATE src tests)
   target_include_directories(${name} SYSTEM PRIVATE "${json_folder}")
+  target_compile_definitions(${name} PRIVATE WEFT_OFI=${WEFT_OFI})
   target_link_libraries(${name} PRIVATE weft GTest::gtest GTest::gtest_main Threads::Threads)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 300 ENVIRONMENT WEFT_TUNING=none)

@@ -186,6 +186,9 @@ class Communicator {
 
 // A fabric for a rank that is a thread of this process.
 std::shared_ptr<Fabric> make_shm_fabric();
+// The same over the network, by libfabric: see docs/hosts.md. Throws Unsupported saying what is
+// missing.
+std::shared_ptr<Fabric> make_ofi_fabric();
 // The fabric that all communicators of this process share by default.
 std::shared_ptr<Fabric> process_fabric();
 

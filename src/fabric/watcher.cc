@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdint>
 
 #include "base/errno_text.h"
@@ -13,25 +12,18 @@
 namespace weft {
 namespace {
 
-// Signals are the application's: its own threads take them.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 [[noreturn]] void refuse(const std::string& why) {
   throw Unsupported("cannot watch for peers, " + why);
 }
 
 }  // namespace
+
+SignalsBlocked::SignalsBlocked() {
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+SignalsBlocked::~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 Watcher::Watcher()
     : epoll_([] { return ::epoll_create1(EPOLL_CLOEXEC); }),

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <csignal>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,18 @@
 #include "fabric/process.h"
 
 namespace weft {
+
+// Signals are the application's: while a thread of ours is made, all are blocked, for its own
+// threads to take.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 // Thread safe. Handlers run on the watcher's thread, one at a time, and must not block
 // or throw. In a forked child it does nothing.

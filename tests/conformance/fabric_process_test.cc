@@ -48,7 +48,7 @@ void exchange_round(LaneRank& r, const SymmetricBlock& block, std::uint64_t n) {
   bulk.bytes = kBulk;
   bulk.input = block.where;
   r.lane->post(peer, 0, n, small, &n);
-  r.lane->post(peer, 1, n, bulk, nullptr);
+  r.lane->post(peer, 1, n, bulk, block.data);
   std::uint64_t seen = 0;
   std::memcpy(&seen, r.await_message(peer, 0, n).inlined, sizeof seen);
   if (seen != n) throw std::runtime_error("wrong small payload");
@@ -77,7 +77,7 @@ void churn(LaneRank& r) {
       Header header;
       header.bytes = 4096;
       header.input = block.where;
-      r.lane->post(0, 0, n, header, nullptr);
+      r.lane->post(0, 0, n, header, block.data);
       await("credit", [&] { return r.lane->credited(0, 0, n + 1); });
       r.fabric->release(block);
     } else {

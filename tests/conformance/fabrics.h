@@ -25,6 +25,9 @@ struct FabricKind {
 inline const std::vector<FabricKind>& fabric_kinds() {
   static const std::vector<FabricKind> kinds = {
       {"shm", make_shm_fabric},
+#if WEFT_OFI
+      {"ofi", make_ofi_fabric},
+#endif
   };
   return kinds;
 }

@@ -1,0 +1,24 @@
+// A fabric that serves pairs which share no memory, and may do so beside one that serves those
+// which do: then it sends from that one's memory.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "fabric/fabric.h"
+
+namespace weft {
+
+// Its open() takes empty strings for members that another fabric serves.
+class FarFabric : public Fabric {
+ public:
+  // Payloads may lie in `block` from now on. `memory` keeps its bytes, until nothing is sent from
+  // them any more after disown().
+  virtual void adopt(const SymmetricBlock& block, std::shared_ptr<void> memory) = 0;
+  // Throws InvalidArgument if it was not adopted.
+  virtual void disown(const SymmetricBlock& block) = 0;
+  // From now on calls `also` with every ring. Before the first open().
+  virtual void forward_rings(std::function<void()> also) = 0;
+};
+
+}  // namespace weft

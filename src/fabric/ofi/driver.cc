@@ -1,0 +1,93 @@
+#include "fabric/ofi/driver.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "base/errno_text.h"
+#include "fabric/watcher.h"
+#include "weft/error.h"
+
+namespace weft::ofi {
+
+Driver::Driver(std::shared_ptr<Port> port)
+    : port_(std::move(port)), wake_([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }) {
+  if (!wake_) throw Unsupported("ofi: " + errno_text("eventfd") + "; raise ulimit -n");
+  const SignalsBlocked blocked;
+  const auto body = [](void* self) -> void* {
+    static_cast<Driver*>(self)->run();
+    return nullptr;
+  };
+  const int error = ::pthread_create(&thread_, nullptr, body, this);
+  if (error != 0)
+    throw Unsupported("ofi: " + errno_text("pthread_create", error) + "; raise ulimit -u");
+  ::pthread_setname_np(thread_, "weft-driver");
+}
+
+Driver::~Driver() {
+  if (mark_.forked()) return;
+  stop_.store(true, std::memory_order_relaxed);
+  wake();
+  ::pthread_join(thread_, nullptr);
+}
+
+// The eventfd orders what is stored before it and read after it; the atomics are only hints.
+void Driver::wake() {
+  const std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+// Both sequentially consistent: of a sleeper and a driver that begins to watch pollers, one sees
+// the other.
+void Driver::enter_sleep() {
+  sleepers_.fetch_add(1);
+  if (watching_.load()) wake();
+}
+
+void Driver::leave_sleep() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
+
+// False: only the time is over.
+bool Driver::wait(int descriptor, int milliseconds) {
+  pollfd wanted[2] = {{wake_.get(), POLLIN, 0}, {descriptor, POLLIN, 0}};
+  if (::poll(wanted, descriptor < 0 ? 1 : 2, milliseconds) <= 0) return false;
+  std::uint64_t count;
+  if (wanted[0].revents) (void)!::read(wake_.get(), &count, sizeof count);
+  return true;
+}
+
+bool Driver::watch_pollers() {
+  for (;;) {
+    const std::uint64_t before = port_->pokes();
+    watching_.store(true);
+    if (sleepers_.load() == 0) wait(-1, 1);
+    watching_.store(false, std::memory_order_relaxed);
+    if (stop_.load(std::memory_order_relaxed)) return false;
+    if (sleepers_.load(std::memory_order_relaxed) > 0 || port_->pokes() == before) return true;
+  }
+}
+
+bool Driver::wait_for_port() {
+  const int descriptor = port_->wait_descriptor();
+  for (;;) {
+    const std::uint64_t before = port_->pokes();
+    // Without a descriptor: as often as a sleeper looks.
+    if (descriptor < 0) {
+      wait(-1, 1);
+    } else if (port_->may_wait()) {
+      wait(descriptor, -1);
+    }
+    if (stop_.load(std::memory_order_relaxed)) return false;
+    port_->progress();
+    // It was woken while others poll: they need no help.
+    if (port_->pokes() != before && sleepers_.load(std::memory_order_relaxed) == 0) return true;
+  }
+}
+
+void Driver::run() {
+  while (wait_for_port() && watch_pollers()) {
+  }
+}
+
+}  // namespace weft::ofi

@@ -1,0 +1,295 @@
+#include "fabric/ofi/endpoint.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "fabric/location.h"
+#include "weft/error.h"
+
+namespace weft::ofi {
+namespace {
+
+std::string rank(std::size_t place) { return "rank " + std::to_string(place) + ": "; }
+
+// "lane <number of its first pair> <members> <own place>"
+std::uint32_t parse_ticket(const std::string& ticket, std::size_t place, std::size_t members) {
+  std::istringstream in(ticket);
+  std::string word;
+  std::uint32_t first = 0;
+  std::size_t their_members = 0, their_place = 0;
+  if (!(in >> word >> first >> their_members >> their_place) || word != "lane") {
+    throw InvalidArgument(rank(place) + "damaged ticket of a lane");
+  }
+  if (their_members != members || their_place != place) {
+    throw InvalidArgument(rank(place) + "its lane has " + std::to_string(their_members) +
+                          " members and it is number " + std::to_string(their_place) +
+                          ", here they are " + std::to_string(members) +
+                          "; give all ranks the same members in the same order");
+  }
+  return first;
+}
+
+}  // namespace
+
+OfiEndpoint::OfiEndpoint(Parts parts, const std::vector<std::shared_ptr<Remote>>& members, int me)
+    : Endpoint(kDepth),
+      parts_(std::move(parts)),
+      me_(me),
+      unsent_(std::make_shared<Unsent>(members.size())),
+      peers_(members.size()) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    peers_[i].remote = members[i];
+    if (members[i]) members[i]->attach(&trouble_);
+  }
+  first_pair_ = parts_.lanes->enrol(this, members);
+}
+
+OfiEndpoint::~OfiEndpoint() {
+  if (mark_.forked()) return;
+  parts_.lanes->withdraw(first_pair_, peers_.size());
+  for (Peer& peer : peers_) {
+    if (peer.remote) peer.remote->detach(&trouble_);
+  }
+}
+
+std::string OfiEndpoint::ticket() const {
+  std::ostringstream out;
+  out << "lane " << first_pair_ << ' ' << peers_.size() << ' ' << me_;
+  return out.str();
+}
+
+void OfiEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_point deadline) {
+  mark_.check();
+  if (tickets.size() != peers_.size()) {
+    throw InvalidArgument("tickets: " + std::to_string(tickets.size()) + " for a lane of " +
+                          std::to_string(peers_.size()));
+  }
+  const auto me = static_cast<std::uint32_t>(me_);
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (peers_[i].remote) peers_[i].pair = parse_ticket(tickets[i], i, peers_.size()) + me;
+  }
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (!peers_[i].remote) continue;
+    const Packet joined{.pair = peers_[i].pair, .kind = PacketKind::kJoined};
+    parts_.port->send(peers_[i].remote->link(), &joined, sizeof joined,
+                      account(static_cast<int>(i)));
+  }
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (peers_[i].remote) await_joined(i, deadline);
+  }
+  // release: an abort() on another thread sees the peers' pairs.
+  connected_.store(true, std::memory_order_release);
+}
+
+void OfiEndpoint::await_joined(std::size_t place, Clock::time_point deadline) {
+  Peer& peer = peers_[place];
+  // relaxed: what comes with later messages is ordered by them.
+  while (!peer.joined.load(std::memory_order_relaxed)) {
+    // Lost is read before joined: what it sent before it left is here.
+    const std::string lost = peer.remote->lost();
+    if (!lost.empty() && !peer.joined.load(std::memory_order_relaxed)) {
+      throw PeerLost(rank(place) + lost);
+    }
+    if (Clock::now() > deadline) {
+      throw Timeout(rank(place) + "it has not connected to the lane, or " +
+                    peer.remote->address().provider + " does not reach its " +
+                    peer.remote->address().process());
+    }
+    parts_.port->poke();
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
+void OfiEndpoint::post(int peer, int channel, std::uint64_t number, const Header& header,
+                       const void* payload) {
+  assert(peer != me_);
+  mark_.check();
+  Peer& to = at(peer);
+  MessagePacket packet;
+  packet.packet = {.pair = to.pair,
+                   .kind = PacketKind::kMessage,
+                   .channel = static_cast<std::uint8_t>(channel),
+                   .number = number};
+  packet.signature = header.signature;
+  packet.bytes = header.bytes;
+  if (header.bytes > kInlineBytes) {
+    write(to, peer, channel, number, header);
+    std::memcpy(packet.body, &header.input, sizeof header.input);
+  } else if (header.bytes > 0) {
+    std::memcpy(packet.body, payload, header.bytes);
+  }
+  parts_.port->send(to.remote->link(), &packet, packet.length(), account(peer));
+}
+
+void OfiEndpoint::write(Peer& to, int peer, int channel, std::uint64_t number,
+                        const Header& header) {
+  const std::uint32_t segment = segment_of(header.input);
+  if (!source_ || source_->segment != segment) source_ = parts_.sources->find(segment);
+  const std::uint64_t offset = offset_of(header.input);
+  if (!source_ || offset > source_->bytes || header.bytes > source_->bytes - offset) {
+    throw InternalError("a payload lies outside of the memory that is sent from");
+  }
+  if (to.asked != segment) to.remote->ask(segment, source_->bytes);
+  to.asked = segment;
+  const WriteMark mark{to.pair, static_cast<std::uint32_t>(channel),
+                       static_cast<std::uint32_t>(number % kDepth)};
+  parts_.port->write(to.remote->link(), source_, offset, header.bytes, mark, account(peer));
+}
+
+Arrival OfiEndpoint::look(Peer& peer, int channel, std::uint64_t number) {
+  // acquire: pairs with the release in inbox_of().
+  const Inbox* inbox =
+      peer.inbox[static_cast<std::size_t>(channel)].load(std::memory_order_acquire);
+  return inbox ? inbox->at(number) : Arrival{};
+}
+
+Arrival OfiEndpoint::arrival(int peer, int channel, std::uint64_t number) {
+  Peer& from = at(peer);
+  if (const Arrival here = look(from, channel, number); here.header) return here;
+  parts_.port->poke();
+  return look(from, channel, number);
+}
+
+void OfiEndpoint::credit(int peer, int channel, std::uint64_t total) {
+  mark_.check();
+  Peer& to = at(peer);
+  const Packet credit{.pair = to.pair,
+                      .kind = PacketKind::kCredit,
+                      .channel = static_cast<std::uint8_t>(channel),
+                      .number = total};
+  parts_.port->send(to.remote->link(), &credit, sizeof credit, account(peer));
+}
+
+bool OfiEndpoint::credited(int peer, int channel, std::uint64_t total) {
+  // acquire: pairs with the release in take_credit().
+  const auto& known = at(peer).credits[static_cast<std::size_t>(channel)];
+  if (known.load(std::memory_order_acquire) >= total) return true;
+  parts_.port->poke();
+  return known.load(std::memory_order_acquire) >= total;
+}
+
+std::byte* OfiEndpoint::reach(int peer, Location where, std::size_t bytes) {
+  Peer& from = at(peer);
+  const std::uint32_t segment = segment_of(where);
+  const auto find = [&] {
+    return std::find_if(from.reached.begin(), from.reached.end(),
+                        [&](const Reached& each) { return each.segment == segment; });
+  };
+  auto found = find();
+  if (found == from.reached.end()) {
+    // A peer that works on gives up only what all have done with; one that failed may give up what
+    // is being read here.
+    if (!troubled()) std::erase_if(from.reached, [](auto& each) { return each.mirror->gone(); });
+    auto mirror = from.remote->mirrors().find(segment);
+    if (!mirror) {
+      const std::string lost = from.remote->lost();
+      if (!lost.empty()) throw PeerLost(rank(static_cast<std::size_t>(peer)) + lost);
+      throw InternalError("a peer named memory that it has not sent from");
+    }
+    found = from.reached.insert(from.reached.end(), {segment, std::move(mirror)});
+  }
+  const Mirror& mirror = *found->mirror;
+  const std::uint64_t offset = offset_of(where);
+  if (offset > mirror.bytes() || bytes > mirror.bytes() - offset) {
+    throw InternalError("a peer named memory outside of its segment");
+  }
+  return mirror.data() + offset;
+}
+
+int OfiEndpoint::unsent() {
+  // acquire: pairs with the release in Port::finish().
+  if (unsent_->all.load(std::memory_order_acquire) == 0) return kNobody;
+  parts_.port->poke();
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (unsent_->by_peer[i].load(std::memory_order_acquire) > 0 && !peers_[i].remote->is_lost()) {
+      return static_cast<int>(i);
+    }
+  }
+  return kNobody;
+}
+
+// relaxed, twice: a progress report orders nothing.
+void OfiEndpoint::entered(std::uint64_t sequence) {
+  entered_.store(sequence, std::memory_order_relaxed);
+}
+std::uint64_t OfiEndpoint::last_entered() const { return entered_.load(std::memory_order_relaxed); }
+
+std::uint64_t OfiEndpoint::last_entered(int peer) {
+  return at(peer).remote->progress_of(at(peer).pair);
+}
+
+std::string OfiEndpoint::lost(int peer) {
+  return at(peer).remote->is_lost() ? at(peer).remote->lost() : std::string();
+}
+
+// The first one wins.
+bool OfiEndpoint::record_abort(const std::string& why) {
+  std::lock_guard lock(aborting_);
+  if (std::exchange(aborted_, true)) return false;
+  why_ = why.substr(0, Message::kMostText);
+  // release: pairs with the acquire in why_aborted().
+  trouble_.store(1, std::memory_order_release);
+  return true;
+}
+
+void OfiEndpoint::abort(const std::string& why) {
+  mark_.check();
+  if (!record_abort(why)) return;
+  parts_.bell->ring();
+  // acquire: pairs with the release in connect().
+  if (!connected_.load(std::memory_order_acquire)) return;
+  for (Peer& peer : peers_) {
+    if (peer.remote) peer.remote->tell(Kind::kAbort, peer.pair, why);
+  }
+}
+
+bool OfiEndpoint::troubled() const {
+  // relaxed: a hint to look closer.
+  return trouble_.load(std::memory_order_relaxed) != 0;
+}
+
+std::string OfiEndpoint::why_aborted() const {
+  if (trouble_.load(std::memory_order_acquire) == 0) return {};
+  std::lock_guard lock(aborting_);
+  return why_;
+}
+
+Inbox& OfiEndpoint::inbox_of(std::size_t place, std::size_t channel) {
+  Peer& peer = peers_[place];
+  if (!peer.made[channel]) {
+    peer.made[channel] = std::make_unique<Inbox>();
+    // release: the inbox goes before its address.
+    peer.inbox[channel].store(peer.made[channel].get(), std::memory_order_release);
+  }
+  return *peer.made[channel];
+}
+
+void OfiEndpoint::take_joined(std::size_t place) {
+  peers_[place].joined.store(true, std::memory_order_relaxed);
+}
+
+bool OfiEndpoint::take_message(std::size_t place, const MessagePacket& packet, std::size_t length) {
+  return inbox_of(place, packet.packet.channel).take_packet(packet, length);
+}
+
+bool OfiEndpoint::take_write(std::size_t place, int channel, std::uint32_t number) {
+  return inbox_of(place, static_cast<std::size_t>(channel)).take_write(number);
+}
+
+void OfiEndpoint::take_credit(std::size_t place, int channel, std::uint64_t total) {
+  auto& known = peers_[place].credits[static_cast<std::size_t>(channel)];
+  // relaxed: only whoever takes packets changes it, one at a time. Credits may pass each other.
+  if (total <= known.load(std::memory_order_relaxed)) return;
+  // release: what the peer has read is read.
+  known.store(total, std::memory_order_release);
+}
+
+void OfiEndpoint::take_abort(const std::string& why) {
+  if (record_abort(why)) parts_.bell->ring();
+}
+
+}  // namespace weft::ofi

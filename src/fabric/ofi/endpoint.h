@@ -1,0 +1,102 @@
+// One lane over libfabric. Messages are packets into the peer's inboxes, long payloads are written
+// into the peer's copy of the segment that they lie in; packet.h draws both.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "fabric/ofi/inbox.h"
+#include "fabric/ofi/lanes.h"
+#include "fabric/ofi/memory.h"
+
+namespace weft::ofi {
+
+// What the parts of one fabric share.
+struct Parts {
+  std::shared_ptr<Bell> bell;
+  std::shared_ptr<Lanes> lanes;
+  std::shared_ptr<Port> port;
+  std::shared_ptr<Sources> sources;
+};
+
+// Lives on without its fabric: its peers have then left it, and it disturbs nobody.
+class OfiEndpoint final : public Endpoint, private Lane {
+ public:
+  // `members` in order, null at `me` and where another fabric serves the pair.
+  OfiEndpoint(Parts parts, const std::vector<std::shared_ptr<Remote>>& members, int me);
+  ~OfiEndpoint() override;
+
+  std::string ticket() const override;
+  // `tickets` are not read where members are null.
+  void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override;
+
+  void post(int peer, int channel, std::uint64_t number, const Header& header,
+            const void* payload) override;
+  Arrival arrival(int peer, int channel, std::uint64_t number) override;
+  void credit(int peer, int channel, std::uint64_t total) override;
+  bool credited(int peer, int channel, std::uint64_t total) override;
+  bool loads(int) const override { return false; }
+  std::byte* reach(int peer, Location where, std::size_t bytes) override;
+  int unsent() override;
+
+  void entered(std::uint64_t sequence) override;
+  std::uint64_t last_entered(int peer) override;
+  std::string lost(int peer) override;
+  void abort(const std::string& why) override;
+  bool troubled() const override;
+  std::string why_aborted() const override;
+
+ private:
+  struct Reached {
+    std::uint32_t segment;
+    std::shared_ptr<Mirror> mirror;
+  };
+  struct Peer {
+    std::shared_ptr<Remote> remote;
+    std::uint32_t pair = 0;  // the peer's number for this lane and us
+    // Made when the first message comes, by whoever takes it.
+    std::array<std::unique_ptr<Inbox>, kMaxChannels> made;
+    std::array<std::atomic<Inbox*>, kMaxChannels> inbox{};
+    std::array<std::atomic<std::uint64_t>, kMaxChannels> credits{};
+    std::atomic<bool> joined{false};
+    // The lane's thread only.
+    std::vector<Reached> reached;
+    std::uint32_t asked = 0;  // the last segment that it was asked about
+  };
+
+  void take_joined(std::size_t place) override;
+  bool take_message(std::size_t place, const MessagePacket& packet, std::size_t length) override;
+  bool take_write(std::size_t place, int channel, std::uint32_t number) override;
+  void take_credit(std::size_t place, int channel, std::uint64_t total) override;
+  void take_abort(const std::string& why) override;
+  std::uint64_t last_entered() const override;
+
+  Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
+  Inbox& inbox_of(std::size_t place, std::size_t channel);
+  Arrival look(Peer& peer, int channel, std::uint64_t number);
+  void write(Peer& to, int peer, int channel, std::uint64_t number, const Header& header);
+  Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }
+  void await_joined(std::size_t place, Clock::time_point deadline);
+  bool record_abort(const std::string& why);
+
+  const ForkMark mark_;
+  const Parts parts_;
+  const int me_;
+  const std::shared_ptr<Unsent> unsent_;
+  std::vector<Peer> peers_;
+  std::uint32_t first_pair_ = 0;
+  std::shared_ptr<const Source> source_;  // of the last long message
+  std::atomic<std::uint32_t> trouble_{0};
+  std::atomic<std::uint64_t> entered_{0};
+  std::atomic<bool> connected_{false};
+  mutable std::mutex aborting_;
+  bool aborted_ = false;  // under aborting_, and the text
+  std::string why_;
+};
+
+}  // namespace weft::ofi

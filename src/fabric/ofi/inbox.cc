@@ -1,0 +1,45 @@
+#include "fabric/ofi/inbox.h"
+
+namespace weft::ofi {
+
+bool Inbox::take_packet(const MessagePacket& packet, std::size_t length) {
+  if (length < offsetof(MessagePacket, body) || length != packet.length()) return false;
+  // relaxed, here and below: only writers change it, one at a time.
+  const std::uint64_t first = shown_.load(std::memory_order_relaxed);
+  const std::uint64_t number = packet.packet.number;
+  if (number < first || number >= first + kDepth) return false;
+  Entry& entry = entries_[number % kDepth];
+  if (entry.packet) return false;
+  entry.header = {};
+  entry.header.signature = packet.signature;
+  entry.header.bytes = packet.bytes;
+  if (packet.bytes <= kInlineBytes) {
+    std::memcpy(entry.body, packet.body, packet.bytes);
+  } else {
+    std::memcpy(&entry.header.input, packet.body, sizeof entry.header.input);
+  }
+  entry.packet = true;
+  advance();
+  return true;
+}
+
+bool Inbox::take_write(std::uint32_t number) {
+  Entry& entry = entries_[number % kDepth];
+  if (entry.written) return false;
+  entry.written = true;
+  advance();
+  return true;
+}
+
+void Inbox::advance() {
+  std::uint64_t shown = shown_.load(std::memory_order_relaxed);
+  const std::uint64_t before = shown;
+  for (; entries_[shown % kDepth].whole(); ++shown) {
+    Entry& entry = entries_[shown % kDepth];
+    entry.packet = entry.written = false;
+  }
+  // release: who sees the number sees the entries below it, and their payloads.
+  if (shown != before) shown_.store(shown, std::memory_order_release);
+}
+
+}  // namespace weft::ofi

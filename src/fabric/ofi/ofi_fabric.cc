@@ -1,0 +1,214 @@
+#include "fabric/ofi/ofi_fabric.h"
+
+#include <unistd.h>
+
+#include "base/host.h"
+#include "base/membarrier.h"
+#include "fabric/location.h"
+#include "weft/error.h"
+
+namespace weft::ofi {
+namespace {
+
+constexpr std::chrono::seconds kGoodbye(1);
+
+std::string member(std::size_t place, const Address& address) {
+  return "rank " + std::to_string(place) + " (" + address.process() + "): ";
+}
+
+// Runs `step` for one member and lets its error name the member.
+template <typename Step>
+void naming(std::size_t place, const Address& address, Step step) {
+  try {
+    step();
+  } catch (const PeerLost& error) {
+    throw PeerLost(member(place, address) + error.what());
+  } catch (const Timeout& error) {
+    throw Timeout(member(place, address) + error.what());
+  } catch (const Unsupported& error) {
+    throw Unsupported(member(place, address) + error.what());
+  }
+}
+
+Parts make_parts(const Provider& provider) {
+  const auto bell = std::make_shared<Bell>();
+  const auto lanes = std::make_shared<Lanes>(bell);
+  const auto port = Port::make(provider, lanes);
+  return {bell, lanes, port, std::make_shared<Sources>(port)};
+}
+
+Address own_address(const Token& token, const Provider& provider, const Port& port,
+                    const LiveFd& listener) {
+  std::string host = host_identity().name;
+  for (char& c : host) {
+    if (c <= ' ' || c > '~') c = '_';
+  }
+  return {kWireVersion,
+          token,
+          ::getpid(),
+          host.empty() ? "-" : host.substr(0, 255),
+          provider.name,
+          provider.interface.address,
+          port_of(listener.get()),
+          port.name()};
+}
+
+}  // namespace
+
+OfiFabric::OfiFabric(const Provider& provider)
+    : token_(Token::random()),
+      segments_(std::make_shared<Segments>()),
+      parts_(make_parts(provider)),
+      watcher_(std::make_shared<Watcher>()) {
+  register_heavy_fence();  // if there is none, sleepers look every millisecond
+  LiveFd listener = listen_at(provider.interface.address);
+  address_ = own_address(token_, provider, *parts_.port, listener);
+  const auto find = [this](const Token& token) { return this->find(token); };
+  server_ = std::make_unique<Server>(token_, std::move(listener), parts_.lanes, find, *watcher_);
+  driver_ = std::make_unique<Driver>(parts_.port);
+  enrol_local(token_, segments_);
+}
+
+OfiFabric::~OfiFabric() {
+  if (mark_.forked()) return;
+  withdraw_local(token_);
+  say_goodbye();
+  watcher_->stop();
+  driver_.reset();
+}
+
+void OfiFabric::say_goodbye() {
+  const auto deadline = Clock::now() + kGoodbye;
+  const auto peers = remotes();
+  for (const auto& peer : peers) peer->say_bye(deadline);
+  for (const auto& peer : peers) peer->await_done(deadline);
+}
+
+std::string OfiFabric::address() const {
+  mark_.check();
+  return address_.text();
+}
+
+std::vector<Address> OfiFabric::parse_members(const std::vector<std::string>& addresses,
+                                              int me) const {
+  if (me < 0 || static_cast<std::size_t>(me) >= addresses.size()) {
+    throw InvalidArgument("me: " + std::to_string(me) + " is no place among " +
+                          std::to_string(addresses.size()) + " addresses");
+  }
+  std::vector<Address> members(addresses.size());
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (addresses[i].empty()) continue;
+    members[i] = Address::parse(addresses[i]);
+    const bool own = members[i].token == token_;
+    if (own != (static_cast<int>(i) == me)) {
+      throw InvalidArgument("addresses: this fabric's own is to stand at place " +
+                            std::to_string(me) + " and nowhere else; every rank needs a fabric");
+    }
+    const std::string why = own ? "" : address_.obstacle(members[i]);
+    if (!why.empty()) {
+      throw Unsupported("ofi cannot reach rank " + std::to_string(i) + ": " + why);
+    }
+  }
+  return members;
+}
+
+std::shared_ptr<Remote> OfiFabric::remote(const Address& address) {
+  NoFork no_fork;
+  std::lock_guard lock(mutex_);
+  // A lost peer is kept only as long as one of its lanes.
+  std::erase_if(remotes_, [](const auto& entry) {
+    return entry.second.use_count() == 1 && entry.second->is_lost();
+  });
+  auto& remote = remotes_[address.token];
+  if (!remote) {
+    remote = std::make_shared<Remote>(address, token_, parts_.port, watcher_, parts_.bell);
+  }
+  return remote;
+}
+
+std::shared_ptr<Remote> OfiFabric::find(const Token& token) {
+  std::lock_guard lock(mutex_);
+  const auto found = remotes_.find(token);
+  return found == remotes_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<Remote>> OfiFabric::remotes() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Remote>> all;
+  for (const auto& [token, remote] : remotes_) all.push_back(remote);
+  return all;
+}
+
+std::unique_ptr<Endpoint> OfiFabric::open(const std::vector<std::string>& addresses, int me,
+                                          Clock::time_point deadline) {
+  mark_.check();
+  const std::vector<Address> members = parse_members(addresses, me);
+  std::vector<std::shared_ptr<Remote>> remotes(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (static_cast<int>(i) == me || addresses[i].empty()) continue;
+    remotes[i] = remote(members[i]);
+    naming(i, members[i], [&] { remotes[i]->dial(deadline); });
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (remotes[i]) naming(i, members[i], [&] { remotes[i]->await_welcome(deadline); });
+  }
+  return std::make_unique<OfiEndpoint>(parts_, remotes, me);
+}
+
+SymmetricBlock OfiFabric::allocate(std::size_t bytes) {
+  mark_.check();
+  const SymmetricBlock block = segments_->allocate(bytes, Segments::Use::kUser);
+  // The mapping outlives the release, if something is still being sent from it.
+  adopt(block, segments_->find(segment_of(block.where))->mapping);
+  return block;
+}
+
+void OfiFabric::release(const SymmetricBlock& block) {
+  // In a forked child the memory is the parent's still.
+  if (mark_.forked()) return;
+  disown(block);
+  segments_->release(block);
+}
+
+Location OfiFabric::locate(const void* data, std::size_t bytes) const {
+  return segments_->locate(data, bytes);
+}
+
+void OfiFabric::adopt(const SymmetricBlock& block, std::shared_ptr<void> memory) {
+  mark_.check();
+  parts_.sources->adopt(block, std::move(memory));
+}
+
+void OfiFabric::disown(const SymmetricBlock& block) {
+  if (mark_.forked()) return;
+  parts_.sources->drop(block);
+  for (const auto& peer : remotes()) {
+    parts_.port->forget(peer->link(), segment_of(block.where));
+    peer->tell(Kind::kGone, segment_of(block.where));
+  }
+}
+
+void OfiFabric::forward_rings(std::function<void()> also) { parts_.bell->forward(std::move(also)); }
+
+std::uint32_t OfiFabric::announce() {
+  mark_.check();
+  driver_->enter_sleep();
+  return weft::announce(parts_.bell->door());
+}
+
+void OfiFabric::sleep(std::uint32_t announced) {
+  weft::sleep(parts_.bell->door(), announced);
+  driver_->leave_sleep();
+}
+
+void OfiFabric::retire() {
+  weft::retire(parts_.bell->door());
+  driver_->leave_sleep();
+}
+
+void OfiFabric::ring() {
+  mark_.check();
+  parts_.bell->ring();
+}
+
+}  // namespace weft::ofi

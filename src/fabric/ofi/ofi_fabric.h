@@ -1,0 +1,72 @@
+// The fabric of one rank over libfabric: Ethernet, InfiniBand, Omni-Path, EFA, Slingshot.
+//
+//   OfiFabric ── Port      libfabric's endpoint: packets, remote writes     (port.h, packet.h)
+//             ── Driver    a thread that drives it where nobody else does   (driver.h)
+//             ── Watcher ──┬ Server   what peers ask for and say            (server.h, message.h)
+//                          └ Remote   one peer: connection, link, life      (remote.h, memory.h)
+//             ── OfiEndpoint, one a lane                                    (endpoint.h, inbox.h)
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fabric/far_fabric.h"
+#include "fabric/ofi/address.h"
+#include "fabric/ofi/driver.h"
+#include "fabric/ofi/endpoint.h"
+#include "fabric/ofi/server.h"
+#include "fabric/process.h"
+#include "fabric/segments.h"
+#include "fabric/watcher.h"
+
+namespace weft::ofi {
+
+class OfiFabric final : public FarFabric {
+ public:
+  // Throws Unsupported saying what the system or libfabric refuses.
+  explicit OfiFabric(const Provider& provider);
+  // Peers see that this rank left. Waits, at most a second, until they have what it sent.
+  ~OfiFabric() override;
+
+  std::string_view name() const override { return "ofi"; }
+  bool inherited() const override { return mark_.forked(); }
+  std::string address() const override;
+  std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,
+                                 Clock::time_point deadline) override;
+
+  SymmetricBlock allocate(std::size_t bytes) override;
+  void release(const SymmetricBlock& block) override;
+  Location locate(const void* data, std::size_t bytes) const override;
+
+  void adopt(const SymmetricBlock& block, std::shared_ptr<void> memory) override;
+  void disown(const SymmetricBlock& block) override;
+  void forward_rings(std::function<void()> also) override;
+
+  std::uint32_t announce() override;
+  void sleep(std::uint32_t announced) override;
+  void retire() override;
+  void ring() override;
+
+ private:
+  std::vector<Address> parse_members(const std::vector<std::string>& addresses, int me) const;
+  std::shared_ptr<Remote> remote(const Address& address);
+  std::shared_ptr<Remote> find(const Token& token);
+  std::vector<std::shared_ptr<Remote>> remotes();
+  void say_goodbye();
+
+  const ForkMark mark_;
+  const Token token_;
+  const std::shared_ptr<Segments> segments_;
+  const Parts parts_;
+  Address address_;
+  const std::shared_ptr<Watcher> watcher_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Driver> driver_;
+  std::mutex mutex_;
+  std::map<Token, std::shared_ptr<Remote>> remotes_;
+};
+
+}  // namespace weft::ofi

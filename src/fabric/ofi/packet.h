@@ -1,0 +1,75 @@
+// What travels between two ports, byte for byte, in the order of bytes of x86 and Arm.
+//
+//   Packet
+//       0   4  pair        the receiver's number for (lane, sender)
+//       4   1  kind
+//       5   1  channel     of kMessage and kCredit
+//       6   2  -
+//       8   8  number      of the message; or the total that is credited
+//   kMessage goes on
+//      16  24  signature
+//      40   4  bytes       of payload
+//      44   -  payload of up to kInlineBytes; of more, 8 bytes: its place at the sender
+//
+// A longer payload is written into the receiver's copy of the sender's segment first. The write
+// carries 32 bits of its own: which message it belongs to. The two may arrive in either order.
+//
+//   WriteMark   bits 0-5 number mod 64 | 6-8 channel | 9-31 pair
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "fabric/fabric.h"
+
+namespace weft::ofi {
+
+// Counts changes of this file and of message.h. Fabrics of different versions refuse each other.
+inline constexpr std::uint32_t kWireVersion = 1;
+
+static_assert(std::endian::native == std::endian::little);
+
+// Messages of a pair and channel on their way.
+inline constexpr std::uint64_t kDepth = 64;
+static_assert(kDepth >= kMailboxDepth && kMaxChannels <= 8);
+inline constexpr std::uint32_t kMostPairs = 1u << 23;
+
+enum class PacketKind : std::uint8_t { kJoined = 1, kMessage, kCredit };
+
+struct Packet {
+  std::uint32_t pair = 0;
+  PacketKind kind = PacketKind::kJoined;
+  std::uint8_t channel = 0;
+  std::uint16_t reserved = 0;
+  std::uint64_t number = 0;
+};
+static_assert(sizeof(Packet) == 16);
+
+struct MessagePacket {
+  Packet packet;
+  Signature signature;
+  std::uint32_t bytes = 0;
+  std::byte body[kInlineBytes];
+
+  // Of the packet, as it travels.
+  std::size_t length() const {
+    return offsetof(MessagePacket, body) + (bytes <= kInlineBytes ? bytes : sizeof(Location));
+  }
+};
+static_assert(offsetof(MessagePacket, body) == 44);
+inline constexpr std::size_t kMostPacketBytes = 512;
+static_assert(offsetof(MessagePacket, body) + kInlineBytes <= kMostPacketBytes);
+
+struct WriteMark {
+  std::uint32_t pair, channel, number;
+
+  std::uint32_t bits() const { return pair << 9 | channel << 6 | number % kDepth; }
+  static WriteMark of(std::uint64_t bits) {
+    const auto low = static_cast<std::uint32_t>(bits);
+    return {low >> 9, low >> 6 & 7, low & 63};
+  }
+};
+
+}  // namespace weft::ofi

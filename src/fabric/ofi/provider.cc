@@ -1,0 +1,90 @@
+#include "fabric/ofi/provider.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "fabric/ofi/library.h"
+#include "weft/error.h"
+
+namespace weft::ofi {
+namespace {
+
+using Info = std::unique_ptr<fi_info, decltype(&::fi_freeinfo)>;
+
+// What port.cc can do, or does without.
+Info hints(const char* provider) {
+  Info hints(library().dupinfo(nullptr), library().freeinfo);
+  if (!hints) throw Unsupported("ofi: fi_dupinfo: out of memory");
+  hints->caps = FI_MSG | FI_RMA;
+  hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  hints->ep_attr->type = FI_EP_RDM;
+  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+  hints->domain_attr->threading = FI_THREAD_DOMAIN;
+  hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+  hints->domain_attr->cq_data_size = 4;
+  if (provider) hints->fabric_attr->prov_name = ::strdup(provider);
+  return hints;
+}
+
+// Its own numeric address; empty if it has addresses of another kind.
+std::string address_of(const fi_info& info) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (!info.src_addr) return {};
+  if (info.addr_format == FI_SOCKADDR_IN) {
+    const auto* in = static_cast<const sockaddr_in*>(info.src_addr);
+    ::inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
+  } else if (info.addr_format == FI_SOCKADDR_IN6) {
+    const auto* in = static_cast<const sockaddr_in6*>(info.src_addr);
+    ::inet_ntop(AF_INET6, &in->sin6_addr, text, sizeof text);
+  }
+  return text;
+}
+
+// Of one machine only, superseded, or layered where another one does the same with less.
+bool passed_over(const std::string& name) {
+  for (const char* word : {"shm", "sockets", "udp", "net", "lnx"})
+    if (name.starts_with(word)) return true;
+  return false;
+}
+
+Provider provider_of(const fi_info& info, const Interface& interface) {
+  fi_info* const one = library().dupinfo(&info);
+  if (!one) throw Unsupported("ofi: fi_dupinfo: out of memory");
+  one->next = nullptr;
+  return {{one, library().freeinfo},
+          info.fabric_attr->prov_name,
+          info.domain_attr->name ? info.domain_attr->name : "",
+          interface};
+}
+
+}  // namespace
+
+Provider choose_provider() {
+  const char* asked = std::getenv("WEFT_OFI_PROVIDER");
+  if (asked && !*asked) asked = nullptr;
+  const Interface interface = choose_interface();
+  fi_info* list = nullptr;
+  const int failed =
+      library().getinfo(FI_VERSION(1, 14), nullptr, nullptr, 0, hints(asked).get(), &list);
+  const Info all(list, library().freeinfo);
+  const std::string which = asked ? "provider \"" + std::string(asked) + "\" (WEFT_OFI_PROVIDER)"
+                                  : "none of libfabric's providers";
+  if (failed) {
+    throw Unsupported("ofi: " + which + " has what Weft needs (" +
+                      error_text("fi_getinfo", failed) + "); see fi_info -t FI_EP_RDM -c FI_RMA");
+  }
+  for (const fi_info* info = list; info; info = info->next) {
+    const std::string address = address_of(*info);
+    if (!asked && passed_over(info->fabric_attr->prov_name)) continue;
+    if (address.empty() || address == interface.address) return provider_of(*info, interface);
+  }
+  throw Unsupported("ofi: " + which + " serves interface " + interface.name + " (" +
+                    interface.address + "); set WEFT_INTERFACE to another");
+}
+
+}  // namespace weft::ofi

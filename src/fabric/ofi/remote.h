@@ -1,0 +1,111 @@
+// What a fabric knows of one peer: the connection dialled to it, the link to its port, the copies
+// of its segments, and whether it lives.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "fabric/fabric.h"
+#include "fabric/ofi/address.h"
+#include "fabric/ofi/bell.h"
+#include "fabric/ofi/memory.h"
+#include "fabric/ofi/message.h"
+#include "fabric/ofi/port.h"
+#include "fabric/watcher.h"
+
+namespace weft::ofi {
+
+// A fabric has one Remote a peer, shared by all its lanes. Thread safe.
+//
+// Locks are taken in one order: the port's, then that of the lanes, then a Remote's. So no call of
+// the port happens under a Remote's.
+class Remote : public std::enable_shared_from_this<Remote> {
+ public:
+  Remote(Address address, const Token& own, std::shared_ptr<Port> port,
+         std::shared_ptr<Watcher> watcher, std::shared_ptr<Bell> bell);
+  ~Remote();
+
+  const Address& address() const { return address_; }
+  Link& link() const { return link_; }
+  Mirrors& mirrors() { return mirrors_; }
+
+  // Connects, unless that is done. Throws Timeout, PeerLost, Unsupported, each without the peer's
+  // rank, which the caller knows. A peer that is gone is lost(), no error.
+  void dial(Clock::time_point deadline);
+  // Waits until the peer has answered. Throws PeerLost, Timeout.
+  void await_welcome(Clock::time_point deadline);
+
+  // Sends a message, unless the peer is lost.
+  void tell(Kind kind, std::uint32_t subject, const std::string& text = {});
+  // Asks, once, where the peer's copy of a segment is. The port learns it.
+  void ask(std::uint32_t segment, std::size_t bytes);
+  // The last collective that the peer's lane `pair` has entered, as far as it answers soon.
+  std::uint64_t progress_of(std::uint32_t pair);
+
+  // A packet or a write of the peer has arrived.
+  void count_arrival();
+  // The peer leaves, having sent us so many of them.
+  void hear_bye(std::uint64_t sent);
+  // The peer has got all of ours.
+  void hear_done();
+  // Leaving: says so as soon as all that was sent is under way, and waits until it has arrived.
+  void say_bye(Clock::time_point deadline);
+  void await_done(Clock::time_point deadline);
+
+  // Empty while the peer is alive; else why it is not.
+  std::string lost() const;
+  bool is_lost() const { return lost_.load(std::memory_order_acquire); }
+  // The network between us and it failed.
+  void lose_connection(const std::string& why);
+
+  // From now on sets `trouble` to 1 when the peer is lost; at once if it is.
+  void attach(std::atomic<std::uint32_t>* trouble);
+  void detach(std::atomic<std::uint32_t>* trouble);
+
+ private:
+  enum class State { kUnknown, kDialled, kWelcomed, kLost };
+  static constexpr std::uint64_t kStays = std::numeric_limits<std::uint64_t>::max();
+
+  void on_readable();
+  void take(const Message& message);
+  void left();
+  void lose(const std::string& why);
+  bool send_locked(Kind kind, std::uint32_t subject, std::uint64_t number,
+                   const std::string& text = {});
+
+  const Address address_;
+  const Token own_;
+  const std::shared_ptr<Port> port_;
+  const std::shared_ptr<Watcher> watcher_;
+  const std::shared_ptr<Bell> bell_;
+  const ForkMark mark_;
+  Link& link_;
+  Mirrors mirrors_;
+
+  std::atomic<std::uint64_t> arrived_{0};
+  std::atomic<std::uint64_t> leaves_after_{kStays};
+  std::atomic<bool> lost_{false};
+
+  std::mutex dialling_;  // held while connecting, which may wait
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  State state_ = State::kUnknown;
+  std::string why_lost_;
+  Talk talk_;
+  bool said_bye_ = false, done_ = false;
+  std::set<std::uint32_t> asked_;
+  struct Progress {
+    std::uint64_t last = 0, answers = 0;
+  };
+  std::map<std::uint32_t, Progress> progress_;  // by the peer's pair
+  std::set<std::atomic<std::uint32_t>*> troubles_;
+};
+
+}  // namespace weft::ofi

@@ -1,0 +1,109 @@
+#include "fabric/ofi/server.h"
+
+#include <sys/socket.h>
+
+#include "base/errno_text.h"
+#include "fabric/ofi/address.h"
+#include "weft/error.h"
+
+namespace weft::ofi {
+
+Server::Server(const Token& token, LiveFd listener, std::shared_ptr<Lanes> lanes, Find find,
+               Watcher& watcher)
+    : token_(token),
+      listener_(std::move(listener)),
+      lanes_(std::move(lanes)),
+      find_(std::move(find)),
+      watcher_(watcher) {
+  if (!watcher_.watch(listener_.get(), [this] { accept(); })) {
+    throw Unsupported("ofi: cannot listen for peers, " + errno_text("epoll_ctl"));
+  }
+}
+
+void Server::accept() {
+  LiveFd socket([this] {
+    return ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  });
+  if (!socket) return;
+  const int fd = socket.get();
+  tune(fd);
+  Client& client = clients_[fd];
+  client.talk = Talk(std::move(socket));
+  if (!watcher_.watch(fd, [this, &client] { serve(client); })) clients_.erase(fd);
+}
+
+void Server::serve(Client& client) {
+  for (;;) {
+    Message message;
+    const Talk::What what = client.talk.receive(message);
+    if (what == Talk::What::kNothing) return;
+    if (what == Talk::What::kMessage &&
+        (client.greeted ? answer(client, message) : greet(client, message))) {
+      continue;
+    }
+    // It left, or talks nonsense: either way there is nobody to serve.
+    const int fd = client.talk.fd();
+    watcher_.forget(fd);
+    clients_.erase(fd);
+    return;
+  }
+}
+
+bool Server::greet(Client& client, const Message& message) {
+  if (message.head.kind != Kind::kHello || message.head.to != token_) return false;
+  client.greeted = true;
+  client.token = message.head.from;
+  return reply(client, Kind::kWelcome, 0, 0);
+}
+
+bool Server::answer(Client& client, const Message& message) {
+  const Message::Head& head = message.head;
+  if (head.from != client.token) return false;
+  const std::shared_ptr<Remote> peer = find_(client.token);
+  switch (head.kind) {
+    case Kind::kAsk:
+      return peer && give(client, *peer, message);
+    case Kind::kGone:
+      if (peer) peer->mirrors().drop(head.subject);
+      return true;
+    case Kind::kProgress:
+      return reply(client, head.kind, head.subject, lanes_->last_entered(head.subject));
+    case Kind::kAbort:
+      lanes_->take_abort(head.subject, client.token, message.text);
+      return true;
+    case Kind::kBye:
+      // Of whom nothing is known here, nothing was to come.
+      if (!peer) return reply(client, Kind::kDone, 0, 0);
+      peer->hear_bye(head.base);
+      return true;
+    case Kind::kDone:
+      if (peer) peer->hear_done();
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Server::give(Client& client, Remote& peer, const Message& message) {
+  try {
+    const auto mirror = peer.mirrors().make(message.head.subject, message.head.base);
+    const Target target = mirror->target();
+    return reply(client, Kind::kGive, message.head.subject, target.base, target.key);
+  } catch (const Error&) {  // no memory: the peer sees its connection end
+    return false;
+  }
+}
+
+bool Server::reply(Client& client, Kind kind, std::uint32_t subject, std::uint64_t base,
+                   std::uint64_t key) {
+  Message message;
+  message.head.kind = kind;
+  message.head.from = token_;
+  message.head.to = client.token;
+  message.head.subject = subject;
+  message.head.base = base;
+  message.head.key = key;
+  return client.talk.send(message);
+}
+
+}  // namespace weft::ofi

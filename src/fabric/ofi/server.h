@@ -1,0 +1,48 @@
+// The listening half of a fabric: what peers ask for and tell it beside the data.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "fabric/ofi/lanes.h"
+#include "fabric/ofi/message.h"
+#include "fabric/ofi/remote.h"
+#include "fabric/watcher.h"
+
+namespace weft::ofi {
+
+// Works on the watcher's thread only; construct before it watches, destroy after it has stopped.
+class Server {
+ public:
+  // The Remote of the peer with this name, or null.
+  using Find = std::function<std::shared_ptr<Remote>(const Token&)>;
+
+  // Listens at `listener`. Throws Unsupported if it cannot be watched.
+  Server(const Token& token, LiveFd listener, std::shared_ptr<Lanes> lanes, Find find,
+         Watcher& watcher);
+
+ private:
+  struct Client {
+    Talk talk;
+    Token token = {};
+    bool greeted = false;
+  };
+
+  void accept();
+  void serve(Client& client);
+  bool greet(Client& client, const Message& message);
+  bool answer(Client& client, const Message& message);
+  bool give(Client& client, Remote& peer, const Message& message);
+  bool reply(Client& client, Kind kind, std::uint32_t subject, std::uint64_t base,
+             std::uint64_t key = 0);
+
+  const Token token_;
+  const LiveFd listener_;
+  const std::shared_ptr<Lanes> lanes_;
+  const Find find_;
+  Watcher& watcher_;
+  std::unordered_map<int, Client> clients_;
+};
+
+}  // namespace weft::ofi

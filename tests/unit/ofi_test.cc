@@ -1,0 +1,164 @@
+// What is peculiar to the libfabric fabric: parts of messages that pass each other, its addresses,
+// strangers at its door, a peer's segments.
+#if WEFT_OFI
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "fabric/ofi/address.h"
+#include "fabric/ofi/inbox.h"
+#include "fabric/ofi/interface.h"
+#include "fabric/ofi/message.h"
+#include "weft/communicator.h"
+#include "weft/error.h"
+
+namespace weft::ofi {
+namespace {
+
+MessagePacket message(std::uint64_t number, std::uint32_t bytes) {
+  MessagePacket packet{};
+  packet.packet = {.kind = PacketKind::kMessage, .number = number};
+  packet.signature.count = number;
+  packet.bytes = bytes;
+  if (bytes > 0 && bytes <= kInlineBytes) packet.body[0] = std::byte(number);
+  return packet;
+}
+
+// Packets and writes of many messages come in any order that the sender's credits allow: what is
+// shown is always the contiguous prefix of what is whole.
+TEST(OfiInbox, ShowsTheContiguousPrefixOfWhatCameInAnyOrder) {
+  constexpr std::uint64_t kMessages = 20 * kDepth;
+  const auto is_long = [](std::uint64_t n) { return n % 3 == 0; };
+  std::mt19937 random(7);
+  Inbox inbox;
+  std::vector<std::pair<std::uint64_t, bool>> parts;  // (number, is the write) not yet here
+  std::vector<int> missing(kMessages, 0);
+  std::uint64_t sent = 0, shown = 0;
+  while (shown < kMessages) {
+    for (; sent < std::min(shown + kDepth, kMessages); ++sent) {
+      parts.emplace_back(sent, false);
+      if (is_long(sent)) parts.emplace_back(sent, true);
+      missing[sent] = is_long(sent) ? 2 : 1;
+    }
+    std::swap(parts[random() % parts.size()], parts.back());
+    const auto [number, is_write] = parts.back();
+    parts.pop_back();
+    const MessagePacket packet = message(number, is_long(number) ? 4096 : 1);
+    ASSERT_TRUE(is_write ? inbox.take_write(static_cast<std::uint32_t>(number % kDepth))
+                         : inbox.take_packet(packet, packet.length()));
+    --missing[number];
+    std::uint64_t prefix = shown;
+    while (prefix < sent && missing[prefix] == 0) ++prefix;
+    for (std::uint64_t n = shown; n < sent; ++n) {
+      const Arrival here = inbox.at(n);
+      ASSERT_EQ(here.header != nullptr, n < prefix) << n;
+      if (!here.header) continue;
+      ASSERT_EQ(here.header->signature.count, n);
+      ASSERT_EQ(here.inlined != nullptr, !is_long(n));
+      ASSERT_TRUE(is_long(n) || here.inlined[0] == std::byte(n));
+    }
+    shown = prefix;
+  }
+}
+
+TEST(OfiInbox, RefusesWhatMakesNoSense) {
+  Inbox inbox;
+  MessagePacket packet = message(0, 8);
+  EXPECT_FALSE(inbox.take_packet(packet, packet.length() - 1)) << "cut off";
+  EXPECT_TRUE(inbox.take_packet(packet, packet.length()));
+  EXPECT_FALSE(inbox.take_packet(packet, packet.length())) << "twice";
+  packet = message(kDepth + 1, 8);
+  EXPECT_FALSE(inbox.take_packet(packet, packet.length())) << "beyond the room";
+  packet = message(5, 8);
+  EXPECT_TRUE(inbox.take_packet(packet, packet.length()));
+  EXPECT_FALSE(inbox.take_packet(packet, packet.length())) << "twice, ahead of others";
+  EXPECT_TRUE(inbox.take_write(3));
+  EXPECT_FALSE(inbox.take_write(3)) << "twice";
+}
+
+TEST(OfiAddress, IsPrintableAndComesBack) {
+  const auto fabric = make_ofi_fabric();
+  const std::string text = fabric->address();
+  EXPECT_LT(text.size(), 1024u);
+  for (char c : text) EXPECT_TRUE(c >= ' ' && c <= '~') << int(c);
+  EXPECT_EQ(Address::parse(text).text(), text);
+  EXPECT_EQ(Address::parse(text).pid, ::getpid());
+}
+
+TEST(OfiAddress, NamesTheObstacle) {
+  struct Row {
+    std::function<void(Address&)> change;
+    std::string reason;
+  };
+  const std::vector<Row> rows = {
+      {[](Address& a) { a.version++; }, "version"},
+      {[](Address& a) { a.provider = "verbs;ofi_rxm"; }, "WEFT_OFI_PROVIDER"},
+  };
+  const auto fabric = make_ofi_fabric(), other = make_ofi_fabric();
+  for (const Row& row : rows) {
+    Address peer = Address::parse(other->address());
+    row.change(peer);
+    try {
+      fabric->open({fabric->address(), peer.text()}, 0, Clock::now() + std::chrono::seconds(30));
+      FAIL() << "reached a peer with another " << row.reason;
+    } catch (const Unsupported& error) {
+      EXPECT_NE(std::string(error.what()).find(row.reason), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
+    }
+  }
+}
+
+// Somebody who found the port, but was not told of it.
+TEST(OfiServer, ClosesTheDoorToStrangers) {
+  const auto fabric = make_ofi_fabric();
+  const Address address = Address::parse(fabric->address());
+  const auto soon = [] { return Clock::now() + std::chrono::seconds(30); };
+  const auto answer = [&](const Message& first) {
+    Talk talk(connect_to(address, soon()));
+    EXPECT_TRUE(talk.send(first));
+    Message reply;
+    Talk::What what;
+    while ((what = talk.receive(reply)) == Talk::What::kNothing) ::usleep(1000);
+    return what;
+  };
+  Message hello;
+  EXPECT_EQ(answer(hello), Talk::What::kEnd) << "it does not know the name";
+  hello.head.to = address.token;
+  EXPECT_EQ(answer(hello), Talk::What::kMessage);
+  hello.head.version = kWireVersion + 1;
+  EXPECT_EQ(answer(hello), Talk::What::kEnd) << "another version";
+  hello = {};
+  hello.head.kind = Kind::kAbort;
+  hello.head.to = address.token;
+  EXPECT_EQ(answer(hello), Talk::What::kEnd) << "it has not said who it is";
+}
+
+TEST(OfiInterface, IsTheOneThatIsAskedFor) {
+  const std::vector<Interface> all = interfaces();
+  ASSERT_FALSE(all.empty());
+  for (const Interface& each : all) {
+    ::setenv("WEFT_INTERFACE", each.address.c_str(), 1);
+    EXPECT_EQ(choose_interface().name, each.name);
+    EXPECT_EQ(choose_interface().address, each.address);
+  }
+  ::setenv("WEFT_INTERFACE", "wrong7", 1);
+  try {
+    make_ofi_fabric();
+    ADD_FAILURE() << "there is none of that name";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("wrong7"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(all[0].name), std::string::npos) << error.what();
+  }
+  ::unsetenv("WEFT_INTERFACE");
+  EXPECT_FALSE(choose_interface().why.empty());
+}
+
+}  // namespace
+}  // namespace weft::ofi
+#endif
