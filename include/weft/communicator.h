@@ -23,8 +23,8 @@ class Fabric;
 struct CommunicatorOptions {
   // No wait lasts longer; then Timeout is thrown on every rank that waits.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
-  // The fabric to use. Null: the one of this process, made at first need. Threads that
-  // act as ranks give each its own.
+  // The fabric to use. Null: one of this process, see `fabric_name`. Threads that act as ranks give
+  // each its own.
   std::shared_ptr<Fabric> fabric;
   // Called about 50 times a second on a thread that waits in a call of this communicator; what
   // it throws ends that wait. A Request's operation goes on; an interrupted collective that
@@ -38,6 +38,9 @@ struct CommunicatorOptions {
   // The tuning file (docs/selection.md) by which algorithms are chosen; "none" for none. Empty:
   // WEFT_TUNING, or the user's own. Rank 0's holds for all ranks; the others' are not read.
   std::string tuning = {};
+  // Which of process_fabric()'s to use: "shm", "ofi" or "shm+ofi", equal on all ranks. Empty:
+  // WEFT_FABRIC; if that is not set, shm where it reaches all ranks, else shm+ofi.
+  std::string fabric_name = {};
 };
 
 // A collective in flight. Copies refer to the same operation. Thread safe.
@@ -189,8 +192,12 @@ std::shared_ptr<Fabric> make_shm_fabric();
 // The same over the network, by libfabric: see docs/hosts.md. Throws Unsupported saying what is
 // missing.
 std::shared_ptr<Fabric> make_ofi_fabric();
-// The fabric that all communicators of this process share by default.
-std::shared_ptr<Fabric> process_fabric();
+// Both: shared memory within a node, libfabric across. `node`: as WEFT_NODE; fabrics of one process
+// that name different nodes reach each other over the network.
+std::shared_ptr<Fabric> make_spanning_fabric(const std::string& node = {});
+// The fabric that all communicators of this process share: "shm", "ofi" or "shm+ofi", made at first
+// need. Throws InvalidArgument for another name, Unsupported.
+std::shared_ptr<Fabric> process_fabric(const std::string& name = "shm");
 
 // Memory that peers read and write directly, so that collectives on it copy once.
 // Freed when the last reference goes. Zeroed, page aligned. A forked child has it as it has

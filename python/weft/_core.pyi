@@ -24,6 +24,7 @@ class Communicator:
         timeout: float,
         reproducible: bool = False,
         tuning: str = "",
+        fabric: str = "",
     ) -> Communicator: ...
     @property
     def rank(self) -> int: ...

@@ -381,6 +381,7 @@ def init(
     timeout: float = 300.0,
     reproducible: bool = False,
     tuning: str | os.PathLike[str] = "",
+    fabric: str = "",
 ) -> Communicator:
     """Joins the other ranks: collective over all `size` of them.
 
@@ -403,15 +404,21 @@ def init(
             and adds up otherwise raises `Unsupported`.
         tuning: the tuning file by which algorithms are chosen, "none" for none; by default what
             WEFT_TUNING says, or the user's own that `weft tune` wrote. Rank 0's holds for all.
+        fabric: "shm", "ofi" (libfabric) or "shm+ofi" (the first within a node, the second across),
+            equal on all ranks; by default what WEFT_FABRIC says, else shm where it reaches all
+            ranks, and shm+ofi where they are on several hosts.
 
     Raises:
         Timeout: naming the ranks that did not come.
         InvalidArgument: where rank, size or rendezvous is not known, saying the ways to give it;
             where the tuning file or a variable of the environment is wrong, on all ranks.
+        Unsupported: where the fabric cannot reach all ranks, saying why.
     """
     rank, size = place(rank, size)
     store, host = find(rendezvous, rank, size, timeout)
-    core = _core.Communicator.create(store, rank, size, timeout, reproducible, os.fspath(tuning))
+    core = _core.Communicator.create(
+        store, rank, size, timeout, reproducible, os.fspath(tuning), fabric
+    )
     comm = Communicator(core, host)
     comm.barrier()
     return comm

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <climits>
+#include <cstdlib>
 #include <fstream>
 
 namespace weft {
@@ -16,7 +17,12 @@ HostIdentity host_identity() {
   std::ifstream("/proc/sys/kernel/random/boot_id") >> identity.boot;
   struct stat status{};
   if (::stat("/proc/self/ns/net", &status) == 0) identity.net_namespace = status.st_ino;
+  if (const char* const node = std::getenv("WEFT_NODE")) identity.node = node;
   return identity;
+}
+
+std::string HostIdentity::key() const {
+  return boot + "/" + std::to_string(net_namespace) + "/" + node;
 }
 
 }  // namespace weft

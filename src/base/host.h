@@ -10,6 +10,11 @@ struct HostIdentity {
   std::string name;                 // the host's name, for messages only
   std::string boot;                 // the kernel's boot id: equal means the same running kernel
   std::uint64_t net_namespace = 0;  // inode of the network namespace; 0 if unknown
+  // WEFT_NODE: processes of one host that name different nodes are treated as on different hosts.
+  std::string node;
+
+  // What ranks that share memory have in common.
+  std::string key() const;
 };
 
 // Read afresh at each call: a process may change its namespace.

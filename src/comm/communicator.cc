@@ -1,6 +1,7 @@
 #include "weft/communicator.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "base/cpu.h"
@@ -110,7 +111,7 @@ Settings settings_of(const std::string& words) {
 Members introduce(const Exchange& exchange, const std::string& address, int rank,
                   const CommunicatorOptions& options, Settings& settings) {
   auto all = exchange("hello", join({kVersion, own_settings(rank, options), address, cpu_share(),
-                                     host_identity().boot}));
+                                     host_identity().key()}));
   Members members;
   std::vector<std::string> shares;
   bool reproducible = false;
@@ -133,6 +134,40 @@ Members introduce(const Exchange& exchange, const std::string& address, int rank
   return members;
 }
 
+std::string fabric_name(const CommunicatorOptions& options) {
+  if (!options.fabric_name.empty()) return options.fabric_name;
+  const char* const name = std::getenv("WEFT_FABRIC");
+  return name ? name : "";
+}
+
+// Equal on all ranks: a fabric's peers fall into groups that reach each other.
+bool reaches_all(const Fabric& fabric, const std::vector<std::string>& addresses) {
+  return std::all_of(addresses.begin(), addresses.end(),
+                     [&](const std::string& address) { return fabric.obstacle(address).empty(); });
+}
+
+// The fabric for members on several hosts, whose addresses are exchanged anew. If one rank cannot
+// have it, all throw Unsupported.
+std::shared_ptr<Fabric> span_hosts(const Exchange& exchange, int rank,
+                                   std::vector<std::string>& addresses) {
+  std::shared_ptr<Fabric> fabric;
+  std::string mine;
+  try {
+    fabric = process_fabric("shm+ofi");
+    mine = join({"address", fabric->address()});
+  } catch (const Error& error) {
+    mine = join({"error", "rank " + std::to_string(rank) + " cannot use the network that the " +
+                              "ranks, which are on several hosts, need: " + error.what()});
+  }
+  const auto all = exchange("addresses on the network", mine);
+  for (std::size_t peer = 0; peer < all.size(); ++peer) {
+    const std::vector<std::string> said = unjoin(all[peer]);
+    if (said.at(0) == "error") throw Unsupported(said.at(1));
+    addresses[peer] = said.at(1);
+  }
+  return fabric;
+}
+
 }  // namespace
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -143,10 +178,13 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
     throw InvalidArgument("rank " + std::to_string(rank) + " of " + std::to_string(size) +
                           ": ranks count from 0 to size - 1");
   auto deadline = Clock::now() + options.timeout;
-  auto fabric = options.fabric ? options.fabric : process_fabric();
+  const std::string name = fabric_name(options);
+  auto fabric = options.fabric ? options.fabric : process_fabric(name.empty() ? "shm" : name);
   Settings settings;
   Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
   Members members = introduce(exchange, fabric->address(), rank, options, settings);
+  if (!options.fabric && name.empty() && !reaches_all(*fabric, members.addresses))
+    fabric = span_hosts(exchange, rank, members.addresses);
   auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric, std::move(members),
                                      settings, options.interrupt);
   if (settings.crowded) impl->engine->expect_crowd();

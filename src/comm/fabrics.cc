@@ -1,4 +1,5 @@
 // The fabrics that there are, and what users do with one.
+#include "fabric/composite/composite_fabric.h"
 #include "fabric/process.h"
 #include "fabric/shm/shm_fabric.h"
 #include "weft/communicator.h"
@@ -11,7 +12,9 @@ namespace weft {
 
 std::shared_ptr<Fabric> make_shm_fabric() { return std::make_shared<shm::ShmFabric>(); }
 
-std::shared_ptr<Fabric> make_ofi_fabric() {
+namespace {
+
+std::shared_ptr<FarFabric> make_far_fabric() {
 #if WEFT_OFI
   return std::make_shared<ofi::OfiFabric>(ofi::choose_provider());
 #else
@@ -20,9 +23,27 @@ std::shared_ptr<Fabric> make_ofi_fabric() {
 #endif
 }
 
-std::shared_ptr<Fabric> process_fabric() {
-  if (auto fabric = default_fabric()) return fabric;
-  return keep_default_fabric(make_shm_fabric());
+std::shared_ptr<Fabric> make_fabric(const std::string& name) {
+  if (name == "shm") return make_shm_fabric();
+  if (name == "ofi") return make_ofi_fabric();
+  // What was allocated before, over shared memory, serves here as well.
+  if (name == "shm+ofi")
+    return std::make_shared<composite::CompositeFabric>(process_fabric("shm"), make_far_fabric());
+  throw InvalidArgument("fabric \"" + name + "\": give shm, ofi or shm+ofi");
+}
+
+}  // namespace
+
+std::shared_ptr<Fabric> make_ofi_fabric() { return make_far_fabric(); }
+
+std::shared_ptr<Fabric> make_spanning_fabric(const std::string& node) {
+  return std::make_shared<composite::CompositeFabric>(std::make_shared<shm::ShmFabric>(node),
+                                                      make_far_fabric());
+}
+
+std::shared_ptr<Fabric> process_fabric(const std::string& name) {
+  if (auto fabric = default_fabric(name)) return fabric;
+  return keep_default_fabric(make_fabric(name));
 }
 
 std::shared_ptr<void> symmetric_alloc(Fabric& fabric, std::size_t bytes) {

@@ -163,7 +163,12 @@ class Fabric : public std::enable_shared_from_this<Fabric> {
   // How peers find this fabric: opaque bytes, printable, under 1 KiB.
   virtual std::string address() const = 0;
 
-  // Opens a lane among the fabrics at `addresses`, this one's own being at `me`.
+  // Why the fabric at `address` cannot be reached from here, and the remedy; empty if nothing
+  // speaks against it. All members of a lane find the same groups of those who reach each other.
+  virtual std::string obstacle(const std::string& address) const = 0;
+
+  // Opens a lane among the fabrics at `addresses`, this one's own being at `me`. Empty ones are
+  // those of members that another fabric serves: nothing is exchanged with them here.
   // Connects to each (once; later lanes reuse the connection). Throws Unsupported
   // naming a member that this fabric cannot reach and why, PeerLost, or Timeout.
   virtual std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,

@@ -9,7 +9,6 @@
 
 namespace weft {
 
-// Its open() takes empty strings for members that another fabric serves.
 class FarFabric : public Fabric {
  public:
   // Payloads may lie in `block` from now on. `memory` keeps its bytes, until nothing is sent from

@@ -22,7 +22,7 @@ struct Process {
   std::set<int> live;
   std::map<Token, std::weak_ptr<Forkable>> local;
   std::vector<std::shared_ptr<Forkable>> held;  // while a fork is under way
-  std::weak_ptr<Fabric> fabric;
+  std::map<std::string, std::weak_ptr<Fabric>, std::less<>> defaults;
 };
 
 Process& process();
@@ -56,7 +56,7 @@ class ForkHandler {
     own.live.clear();
     for (const auto& enrolled : own.held) enrolled->part_from_parent();
     own.local.clear();
-    own.fabric.reset();
+    own.defaults.clear();
     // relaxed: the child has one thread.
     ForkMark::forks_.fetch_add(1, std::memory_order_relaxed);
     parent();
@@ -118,15 +118,17 @@ void withdraw_local(const Token& token) {
   process().local.erase(token);
 }
 
-std::shared_ptr<Fabric> default_fabric() {
+std::shared_ptr<Fabric> default_fabric(const std::string& name) {
   std::lock_guard lock(process().mutex);
-  return process().fabric.lock();
+  const auto found = process().defaults.find(name);
+  return found == process().defaults.end() ? nullptr : found->second.lock();
 }
 
 std::shared_ptr<Fabric> keep_default_fabric(const std::shared_ptr<Fabric>& fabric) {
   std::lock_guard lock(process().mutex);
-  if (auto first = process().fabric.lock()) return first;
-  process().fabric = fabric;
+  auto& kept = process().defaults[std::string(fabric->name())];
+  if (auto first = kept.lock()) return first;
+  kept = fabric;
   return fabric;
 }
 

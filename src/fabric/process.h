@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "fabric/token.h"
 
@@ -91,9 +92,10 @@ std::shared_ptr<Forkable> find_local(const Token& token);
 void enrol_local(const Token& token, std::shared_ptr<Forkable> enrolled);
 void withdraw_local(const Token& token);
 
-// The fabric that process_fabric() hands out while anybody holds it. A forked child has none.
-std::shared_ptr<Fabric> default_fabric();
-// Keeps `fabric`, unless another thread was first; returns the one kept.
+// The fabric that all communicators of this process share under `name`, while anybody holds it. A
+// forked child has none.
+std::shared_ptr<Fabric> default_fabric(const std::string& name);
+// Keeps `fabric` under its name, unless another thread was first; returns the one kept.
 std::shared_ptr<Fabric> keep_default_fabric(const std::shared_ptr<Fabric>& fabric);
 
 }  // namespace weft

@@ -96,9 +96,9 @@ void stay_for_ever() {
 // A forked process may have fabrics of its own. The thread sanitizer takes no new threads
 // after a fork.
 #ifndef __SANITIZE_THREAD__
-void make_own_lane(std::string_view kind) {
-  const auto left = kind_named(std::string(kind)).make();
-  const auto right = kind_named(std::string(kind)).make();
+void make_own_lane() {
+  const FabricKind& kind = kind_named(std::getenv(kKind));
+  const auto left = kind.make(), right = kind.make();
   const std::vector<std::string> addresses = {left->address(), right->address()};
   const auto mine = left->open(addresses, 0, patience());
   const auto theirs = right->open(addresses, 1, patience());
@@ -122,7 +122,7 @@ void leave_a_grandchild(LaneRank& r) {
     refused = error.what();
   }
 #ifndef __SANITIZE_THREAD__
-  make_own_lane(r.fabric->name());
+  make_own_lane();
 #endif
   r.store.set("grandchild", std::to_string(::getpid()) + " " + refused);
   stay_for_ever();
@@ -380,7 +380,13 @@ TEST_P(FabricProcessTest, NothingIsLeftBehind) {
   EXPECT_NE(before.find(" 0 mappings"), std::string::npos) << before;
 }
 
-INSTANTIATE_TEST_SUITE_P(Fabrics, FabricProcessTest, ::testing::ValuesIn(fabric_kinds()),
+// Of two fabrics in one, each pair has one: they are tested by themselves.
+std::vector<FabricKind> single_kinds() {
+  std::vector<FabricKind> kinds = fabric_kinds();
+  std::erase_if(kinds, [](const FabricKind& kind) { return kind.name == "shm_ofi"; });
+  return kinds;
+}
+INSTANTIATE_TEST_SUITE_P(Fabrics, FabricProcessTest, ::testing::ValuesIn(single_kinds()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

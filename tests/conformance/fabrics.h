@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -27,6 +28,12 @@ inline const std::vector<FabricKind>& fabric_kinds() {
       {"shm", make_shm_fabric},
 #if WEFT_OFI
       {"ofi", make_ofi_fabric},
+      // Ranks in turn on two nodes, as far as their fabrics know.
+      {"shm_ofi",
+       [] {
+         static std::atomic<int> made{0};
+         return make_spanning_fabric(made.fetch_add(1) % 2 == 0 ? "even" : "odd");
+       }},
 #endif
   };
   return kinds;

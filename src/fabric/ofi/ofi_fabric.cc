@@ -89,6 +89,10 @@ std::string OfiFabric::address() const {
   return address_.text();
 }
 
+std::string OfiFabric::obstacle(const std::string& address) const {
+  return address_.obstacle(Address::parse(address));
+}
+
 std::vector<Address> OfiFabric::parse_members(const std::vector<std::string>& addresses,
                                               int me) const {
   if (me < 0 || static_cast<std::size_t>(me) >= addresses.size()) {

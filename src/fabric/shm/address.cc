@@ -28,10 +28,17 @@ std::string word(const std::string& text) {
 
 }  // namespace
 
-Address Address::own(const Token& token) {
+Address Address::own(const Token& token, const std::string& node) {
   const HostIdentity host = host_identity();
-  return {kLayoutVersion,     token,          ::getpid(), ::geteuid(), word(host.boot),
-          host.net_namespace, word(host.name)};
+  const std::string& name = node.empty() ? host.node : node;
+  const std::string part = name.empty() ? "" : "/" + name;
+  return {kLayoutVersion,
+          token,
+          ::getpid(),
+          ::geteuid(),
+          word(host.boot + part),
+          host.net_namespace,
+          word(host.name + part)};
 }
 
 Address Address::parse(std::string_view text) {

@@ -1,6 +1,8 @@
 // What a fabric tells its peers through the rendezvous store.
 //
 //   shm 1 <token> <pid> <uid> <boot id> <net namespace> <host name>
+//
+// WEFT_NODE makes part of boot id and host name, where it is set.
 #pragma once
 
 #include <sys/socket.h>
@@ -24,8 +26,8 @@ struct Address {
   std::uint64_t net_namespace = 0;
   std::string host;
 
-  // This process's, for a fabric named `token`.
-  static Address own(const Token& token);
+  // This process's, for a fabric named `token`. `node`: as WEFT_NODE, if it is not empty.
+  static Address own(const Token& token, const std::string& node = {});
   // Throws InvalidArgument saying what is wrong with `text`.
   static Address parse(std::string_view text);
   std::string text() const;

@@ -68,7 +68,7 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Map
 ShmEndpoint::~ShmEndpoint() {
   if (mark_.forked()) return;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (static_cast<int>(i) != me_) peers_[i].reached.remote().detach(&lane_->head.trouble);
+    if (serves(i)) peers_[i].reached.remote().detach(&lane_->head.trouble);
   }
   segments_->release(block_);
 }
@@ -87,22 +87,23 @@ void ShmEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_p
   }
   std::vector<Location> where;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    where.push_back(parse_ticket(tickets[i], i, peers_.size()));
-    if (static_cast<int>(i) != me_) peers_[i].reached.remote().ask(segment_of(where[i]));
+    const bool read = serves(i) || static_cast<int>(i) == me_;
+    where.push_back(read ? parse_ticket(tickets[i], i, peers_.size()) : Location{});
+    if (serves(i)) peers_[i].reached.remote().ask(segment_of(where[i]));
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (static_cast<int>(i) == me_) continue;
+    if (!serves(i)) continue;
     naming(i, [&] { map_lane(peers_[i], where[i], deadline); });
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (static_cast<int>(i) == me_) continue;
+    if (!serves(i)) continue;
     // relaxed: it says that all is mapped here, and the peer reads nothing of that. If we leave
     // next, the end of the socket brings this store along: the kernel's locks order the two.
     peers_[i].theirs->joined.store(1, std::memory_order_relaxed);
     ring(*peers_[i].bell);
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (static_cast<int>(i) != me_) naming(i, [&] { await_joined(i, deadline); });
+    if (serves(i)) naming(i, [&] { await_joined(i, deadline); });
   }
   // release: an abort() on another thread sees the peers' lanes.
   connected_.store(true, std::memory_order_release);
@@ -222,7 +223,7 @@ void ShmEndpoint::abort(const std::string& why) {
   // acquire: pairs with the release in connect().
   if (!connected_.load(std::memory_order_acquire)) return;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (static_cast<int>(i) == me_) continue;
+    if (!serves(i)) continue;
     record_abort(*peers_[i].lane, why);
     ring(*peers_[i].bell);
   }

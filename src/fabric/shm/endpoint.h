@@ -20,7 +20,8 @@ namespace weft::shm {
 // Lives on without its fabric: it then neither sleeps nor notices losses, but disturbs nobody.
 class ShmEndpoint final : public Endpoint {
  public:
-  // `members` in order, null at `me`. `patience` limits every later wait for a peer's memory.
+  // `members` in order, null at `me` and where another fabric serves the pair. `patience` limits
+  // every later wait for a peer's memory.
   ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Mapping> doorbell,
               const std::vector<std::shared_ptr<Remote>>& members, int me,
               Clock::duration patience);
@@ -59,6 +60,8 @@ class ShmEndpoint final : public Endpoint {
 
   void map_lane(Peer& peer, Location where, Clock::time_point deadline);
   void await_joined(std::size_t place, Clock::time_point deadline);
+  // Whether a member is a peer of ours.
+  bool serves(std::size_t place) const { return peers_[place].reached.knows_remote(); }
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   Lane& lane() const { return *lane_; }
   void record_abort(Lane& lane, const std::string& why) const;

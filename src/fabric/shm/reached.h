@@ -36,6 +36,7 @@ class Reached {
   }
 
   Remote& remote() const { return *remote_; }
+  bool knows_remote() const { return remote_ != nullptr; }
 
  private:
   struct Known {

@@ -34,9 +34,9 @@ void naming(std::size_t place, const Address& address, Step step) {
 
 }  // namespace
 
-ShmFabric::ShmFabric()
+ShmFabric::ShmFabric(const std::string& node)
     : token_(Token::random()),
-      address_(Address::own(token_)),
+      address_(Address::own(token_, node)),
       segments_(std::make_shared<Segments>()),
       doorbell_(make_doorbell(*segments_)),
       watcher_(std::make_shared<Watcher>()),
@@ -57,15 +57,20 @@ std::string ShmFabric::address() const {
   return address_.text();
 }
 
+std::string ShmFabric::obstacle(const std::string& address) const {
+  return address_.obstacle(Address::parse(address));
+}
+
 std::vector<Address> ShmFabric::parse_members(const std::vector<std::string>& addresses,
                                               int me) const {
   if (me < 0 || static_cast<std::size_t>(me) >= addresses.size()) {
     throw InvalidArgument("me: " + std::to_string(me) + " is no place among " +
                           std::to_string(addresses.size()) + " addresses");
   }
-  std::vector<Address> members;
+  std::vector<Address> members(addresses.size());
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    members.push_back(Address::parse(addresses[i]));
+    if (addresses[i].empty()) continue;
+    members[i] = Address::parse(addresses[i]);
     const bool own = members[i].token == token_;
     if (own != (static_cast<int>(i) == me)) {
       throw InvalidArgument("addresses: this fabric's own is to stand at place " +
@@ -98,12 +103,12 @@ std::unique_ptr<Endpoint> ShmFabric::open(const std::vector<std::string>& addres
   const std::vector<Address> members = parse_members(addresses, me);
   std::vector<std::shared_ptr<Remote>> remotes(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (static_cast<int>(i) == me) continue;
+    if (static_cast<int>(i) == me || addresses[i].empty()) continue;
     remotes[i] = remote(members[i]);
     naming(i, members[i], [&] { remotes[i]->dial(deadline); });
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (static_cast<int>(i) == me) continue;
+    if (!remotes[i]) continue;
     naming(i, members[i], [&] { remotes[i]->segment(kDoorbellSegment, deadline); });
   }
   return std::make_unique<ShmEndpoint>(segments_, doorbell_, remotes, me, patience);

@@ -25,14 +25,15 @@ namespace weft::shm {
 
 class ShmFabric final : public Fabric {
  public:
-  // Throws Unsupported saying what the system refuses.
-  ShmFabric();
+  // `node`: as WEFT_NODE, if it is not empty. Throws Unsupported saying what the system refuses.
+  explicit ShmFabric(const std::string& node = {});
   // Peers see that this rank left. Never waits for a peer.
   ~ShmFabric() override;
 
   std::string_view name() const override { return "shm"; }
   bool inherited() const override { return mark_.forked(); }
   std::string address() const override;
+  std::string obstacle(const std::string& address) const override;
   std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,
                                  Clock::time_point deadline) override;
 
