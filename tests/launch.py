@@ -104,10 +104,20 @@ class Outcome:
 
 
 class Team:
-    """N processes, one a rank. Not thread safe. Use it as a context manager."""
+    """N processes, one a rank. Not thread safe. Use it as a context manager.
 
-    def __init__(self, ranks: int, env: dict[str, str] | None = None) -> None:
+    `env` is added to the environment of all; `prefixes[rank]` is a command that starts the rank's
+    process by exec, such as `nsenter --net=...`.
+    """
+
+    def __init__(
+        self,
+        ranks: int,
+        env: dict[str, str] | None = None,
+        prefixes: list[list[str]] | None = None,
+    ) -> None:
         self.ranks = ranks
+        self._prefixes = prefixes or [[]] * ranks
         self._mark = uuid.uuid4().hex
         self._shared_before = _shared_memory()
         self._root = Path(tempfile.mkdtemp(prefix="weft-test-"))
@@ -223,7 +233,7 @@ class Team:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         self._processes.append(
             subprocess.Popen(
-                [sys.executable, "-c", code],
+                [*self._prefixes[rank], sys.executable, "-c", code],
                 env=environment,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,

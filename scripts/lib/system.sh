@@ -19,6 +19,12 @@ has_simgrid() {
   echo '#include <simgrid/s4u.hpp>' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null
 }
 
+# What the fabric between hosts is built with. Optional: on one host nothing needs it. Debian's
+# package brings the library as well.
+has_libfabric() {
+  echo '#include <rdma/fi_endpoint.h>' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null
+}
+
 readonly arm_packages=(g++-aarch64-linux-gnu qemu-user-static googletest)
 
 # What scripts/test-arm needs: Debian's cross compiler, an emulator, GoogleTest as sources.
@@ -74,6 +80,12 @@ system_packages() {
   if ((${#wanted[@]})); then
     apt_install "${wanted[@]}"
   fi
+  if [[ $1 == test ]] && ! has_libfabric; then
+    apt_install libfabric-dev
+  fi
+  if [[ $1 == test ]] && ! command -v ip >/dev/null; then
+    apt_install iproute2  # tests/hosts
+  fi
   if [[ $1 == test ]] && ! has_simgrid; then
     apt_install libsimgrid-dev  # by itself: not every distribution has it
   fi
@@ -86,6 +98,9 @@ system_packages() {
   fi
   if [[ $1 == test ]] && ! has_gtest; then
     note "GoogleTest is missing (Debian, Ubuntu: libgtest-dev; Fedora: gtest-devel): C++ tests will be skipped"
+  fi
+  if [[ $1 == test ]] && ! has_libfabric; then
+    note "libfabric is missing (Debian, Ubuntu: libfabric-dev): ranks will reach each other on one host only"
   fi
   if [[ $1 == test ]] && ! has_simgrid; then
     note "SimGrid is missing (Debian, Ubuntu: libsimgrid-dev): \`weft simulate\` will not be built, nor tested"

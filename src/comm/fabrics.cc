@@ -1,4 +1,6 @@
 // The fabrics that there are, and what users do with one.
+#include "comm/fabrics.h"
+
 #include "fabric/composite/composite_fabric.h"
 #include "fabric/process.h"
 #include "fabric/shm/shm_fabric.h"
@@ -33,6 +35,18 @@ std::shared_ptr<Fabric> make_fabric(const std::string& name) {
 }
 
 }  // namespace
+
+FabricInfo ofi_info() {
+#if WEFT_OFI
+  try {
+    return {"ofi", true, ofi::describe(ofi::choose_provider())};
+  } catch (const Error& error) {
+    return {"ofi", false, std::string("not usable, because ") + error.what()};
+  }
+#else
+  return {"ofi", false, "not built, because libfabric's headers were not found"};
+#endif
+}
 
 std::shared_ptr<Fabric> make_ofi_fabric() { return make_far_fabric(); }
 

@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/machine.h"
 #include "base/version.h"
+#include "comm/fabrics.h"
 #include "kernels/kernels.h"
 
 namespace weft {
@@ -14,9 +15,9 @@ namespace weft {
 namespace {
 
 std::vector<FabricInfo> fabrics() {
-  const std::string later = "not built, because this version moves bytes within one machine only";
+  const std::string later = "not built, because this version has no such fabric yet";
   return {{"shm", true, "shared memory between the processes of one machine"},
-          {"ofi", false, later},
+          ofi_info(),
           {"mpi", false, later},
           {"shmem", false, later}};
 }

@@ -40,9 +40,10 @@ std::string rank(int peer) { return "rank " + std::to_string(peer); }
 
 // Whether the peer has come as far as this collective, as far as its endpoint tells.
 std::string progress_of(Endpoint& endpoint, int peer, std::uint64_t sequence) {
-  std::uint64_t entered = endpoint.last_entered(peer);
-  if (entered < sequence)
-    return ", which has not entered it (its last is #" + std::to_string(entered) + ")";
+  const std::optional<std::uint64_t> entered = endpoint.last_entered(peer);
+  if (!entered) return ", which does not answer";
+  if (*entered < sequence)
+    return ", which has not entered it (its last is #" + std::to_string(*entered) + ")";
   return ", which has entered it";
 }
 
@@ -79,8 +80,8 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
   }
   if (Clock::now() < deadline) return;
   int peer = run.waits_for();
-  throw Timeout("the timeout is over: " + here() + " for " + rank(peer) +
-                progress_of(endpoint, peer, sequence));
+  throw Timeout("the timeout is over: " + here() + " for " + rank(peer) + ", " +
+                endpoint.whereabouts(peer) + progress_of(endpoint, peer, sequence));
 }
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -124,9 +125,11 @@ class Endpoint {
   static constexpr int kNobody = -1;
 
   // Progress report, for the message of a stalled peer: the number of the last collective
-  // entered here, and a peer's. A plain store and load.
+  // entered here, a plain store; a peer's, if it does not fail to say so within a tenth of a
+  // second; and where it runs, "process 4711 on host alpha".
   virtual void entered(std::uint64_t sequence) = 0;
-  virtual std::uint64_t last_entered(int peer) = 0;
+  virtual std::optional<std::uint64_t> last_entered(int peer) = 0;
+  virtual std::string whereabouts(int peer) const = 0;
 
   // Empty while the peer is alive; else why it is not ("its process 4711 died").
   virtual std::string lost(int peer) = 0;

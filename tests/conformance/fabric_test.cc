@@ -1,6 +1,8 @@
 // What fabric.h promises, held against every fabric, with threads as ranks.
 #include "conformance/fabrics.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <numeric>
 
@@ -212,6 +214,8 @@ TEST_P(FabricTest, ProgressIsReported) {
   run([&](LaneRank& r) {
     r.lane->entered(100 + static_cast<std::uint64_t>(r.me));
     r.for_peers([&](int peer) {
+      const std::string pid = "process " + std::to_string(::getpid()) + " ";
+      EXPECT_EQ(r.lane->whereabouts(peer).find(pid), 0u) << r.lane->whereabouts(peer);
       await("progress",
             [&] { return r.lane->last_entered(peer) == 100 + static_cast<std::uint64_t>(peer); });
     });
@@ -320,7 +324,8 @@ TEST_P(FabricTest, SleepersAreWoken) {
 std::string row_name(const ::testing::TestParamInfo<std::tuple<FabricKind, int>>& info) {
   return std::get<0>(info.param).name + "_" + std::to_string(std::get<1>(info.param));
 }
-// To load libfabric takes longer than a test: three ranks are enough of it.
+// To load libfabric takes longer than a test: three ranks are enough of it, and one of two fabrics
+// in one, whose pairs each have one.
 std::vector<std::tuple<FabricKind, int>> rows() {
   std::vector<std::tuple<FabricKind, int>> rows;
   for (const FabricKind& kind : fabric_kinds()) {

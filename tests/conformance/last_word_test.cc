@@ -37,7 +37,8 @@ class Delayed final : public Endpoint {
   }
   int unsent() override { return to_->unsent(); }
   void entered(std::uint64_t sequence) override { to_->entered(sequence); }
-  std::uint64_t last_entered(int peer) override { return to_->last_entered(peer); }
+  std::optional<std::uint64_t> last_entered(int peer) override { return to_->last_entered(peer); }
+  std::string whereabouts(int peer) const override { return to_->whereabouts(peer); }
   std::string lost(int peer) override { return to_->lost(peer); }
   void abort(const std::string& why) override { to_->abort(why); }
   bool troubled() const override {

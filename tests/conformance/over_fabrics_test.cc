@@ -1,6 +1,6 @@
 // Communicators over every fabric but shm, over which all other tests run: a small table of
 // collectives, transfers, errors. Ranks are threads.
-#include <numeric>
+#include <unistd.h>
 
 #include "conformance/fabrics.h"
 #include "support/ranks.h"
@@ -34,8 +34,9 @@ class OverFabricsTest : public ::testing::TestWithParam<FabricKind> {
   }
 };
 
-// In the message itself, one chunk, many chunks with a tail, many times around all slots.
-constexpr std::size_t kCounts[] = {3, 5001, 300007, 3000001};
+// In the message itself, one chunk, many chunks with a tail.
+constexpr std::size_t kCounts[] = {3, 5001, 300007};
+constexpr std::size_t kManyChunks = 300007;
 
 std::vector<float> numbers(int rank, std::size_t count) {
   std::vector<float> x(count);
@@ -63,13 +64,11 @@ void expect_allreduce(Communicator& comm, std::size_t count, std::string_view al
 }
 
 TEST_P(OverFabricsTest, Allreduce) {
-  for (int ranks : {2, 3}) {
-    run(ranks, [](Communicator& comm) {
-      for (std::size_t count : kCounts)
-        for (auto algorithm : {"", "ring", "two_shot", "multi_leader"})
-          expect_allreduce(comm, count, algorithm);
-    });
-  }
+  run(3, [](Communicator& comm) {
+    for (std::size_t count : kCounts) expect_allreduce(comm, count, "");
+    for (auto algorithm : {"ring", "two_shot", "multi_leader"})
+      expect_allreduce(comm, kManyChunks, algorithm);
+  });
 }
 
 TEST_P(OverFabricsTest, OtherCollectives) {
@@ -99,7 +98,7 @@ TEST_P(OverFabricsTest, OtherCollectives) {
 // Symmetric memory is ordinary memory to a peer that does not load it.
 TEST_P(OverFabricsTest, SymmetricBuffers) {
   run(2, [](Communicator& comm) {
-    const std::size_t count = 300007;
+    const std::size_t count = kManyChunks;
     const auto memory = symmetric_alloc(*comm.fabric(), count * sizeof(float));
     auto* x = static_cast<float*>(memory.get());
     for (auto algorithm : {"", "two_shot", "ring"}) {
@@ -169,8 +168,10 @@ TEST_P(OverFabricsTest, ATimeoutNamesThePeerAndWhereItIs) {
     }
   });
   const std::string text = text_of<Timeout>(errors[0]);
-  EXPECT_NE(text.find("rank 1, which has not entered it (its last is #1)"), std::string::npos)
-      << text;
+  for (std::string part : {"rank 1, process " + std::to_string(::getpid()) + " (on host ",
+                           std::string("which has not entered it (its last is #1)")}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
 }
 
 TEST_P(OverFabricsTest, AnAlgorithmThatLoadsIsRefused) {

@@ -41,7 +41,9 @@ def test_info():
     known = json.loads(result.output)
     fabrics = {fabric["name"]: fabric for fabric in known["fabrics"]}
     assert fabrics["shm"]["available"]
-    for name in ("ofi", "mpi", "shmem"):
+    ofi = fabrics["ofi"]
+    assert ("libfabric " if ofi["available"] else "because") in ofi["text"]
+    for name in ("mpi", "shmem"):
         assert not fabrics[name]["available"]
         assert "because" in fabrics[name]["text"]
     assert known["affinity_processors"] == len(os.sched_getaffinity(0))

@@ -38,7 +38,10 @@ class CompositeEndpoint final : public Endpoint {
   int unsent() override;
 
   void entered(std::uint64_t sequence) override;
-  std::uint64_t last_entered(int peer) override { return to(peer).last_entered(peer); }
+  std::optional<std::uint64_t> last_entered(int peer) override {
+    return to(peer).last_entered(peer);
+  }
+  std::string whereabouts(int peer) const override { return to(peer).whereabouts(peer); }
   std::string lost(int peer) override { return to(peer).lost(peer); }
   void abort(const std::string& why) override;
   bool troubled() const override { return near_->troubled() || far_->troubled(); }

@@ -218,8 +218,12 @@ void OfiEndpoint::entered(std::uint64_t sequence) {
 }
 std::uint64_t OfiEndpoint::last_entered() const { return entered_.load(std::memory_order_relaxed); }
 
-std::uint64_t OfiEndpoint::last_entered(int peer) {
+std::optional<std::uint64_t> OfiEndpoint::last_entered(int peer) {
   return at(peer).remote->progress_of(at(peer).pair);
+}
+
+std::string OfiEndpoint::whereabouts(int peer) const {
+  return peers_[static_cast<std::size_t>(peer)].remote->address().process();
 }
 
 std::string OfiEndpoint::lost(int peer) {

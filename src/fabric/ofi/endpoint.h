@@ -45,7 +45,8 @@ class OfiEndpoint final : public Endpoint, private Lane {
   int unsent() override;
 
   void entered(std::uint64_t sequence) override;
-  std::uint64_t last_entered(int peer) override;
+  std::optional<std::uint64_t> last_entered(int peer) override;
+  std::string whereabouts(int peer) const override;
   std::string lost(int peer) override;
   void abort(const std::string& why) override;
   bool troubled() const override;

@@ -87,4 +87,11 @@ Provider choose_provider() {
                     interface.address + "); set WEFT_INTERFACE to another");
 }
 
+std::string describe(const Provider& provider) {
+  const std::uint32_t version = library().version();
+  return "libfabric " + std::to_string(FI_MAJOR(version)) + "." +
+         std::to_string(FI_MINOR(version)) + ", " + provider.name + " on " + provider.domain +
+         " (" + provider.interface.address + ", " + provider.interface.why + ")";
+}
+
 }  // namespace weft::ofi

@@ -22,4 +22,7 @@ struct Provider {
 // Throws Unsupported saying what is missing, InvalidArgument as choose_interface.
 Provider choose_provider();
 
+// "libfabric 1.17, tcp;ofi_rxm on eth0 (192.0.2.2, the default route)"
+std::string describe(const Provider& provider);
+
 }  // namespace weft::ofi

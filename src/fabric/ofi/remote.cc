@@ -84,15 +84,13 @@ void Remote::ask(std::uint32_t segment, std::size_t bytes) {
   if (asked_.insert(segment).second) (void)send_locked(Kind::kAsk, segment, bytes);
 }
 
-std::uint64_t Remote::progress_of(std::uint32_t pair) {
+std::optional<std::uint64_t> Remote::progress_of(std::uint32_t pair) {
   std::unique_lock lock(mutex_);
-  Progress& progress = progress_[pair];
-  const std::uint64_t before = progress.answers;
-  if (send_locked(Kind::kProgress, pair, 0)) {
-    changed_.wait_for(lock, kAnswer,
-                      [&] { return progress.answers != before || state_ == State::kLost; });
-  }
-  return progress.last;
+  auto& answer = progress_[pair];
+  answer.reset();
+  if (send_locked(Kind::kProgress, pair, 0))
+    changed_.wait_for(lock, kAnswer, [&] { return answer || state_ == State::kLost; });
+  return answer;
 }
 
 void Remote::on_readable() {
@@ -124,11 +122,7 @@ void Remote::take(const Message& message) {
   std::lock_guard lock(mutex_);
   if (head.kind == Kind::kWelcome) state_ = State::kWelcomed;
   if (head.kind == Kind::kDone) done_ = true;
-  if (head.kind == Kind::kProgress) {
-    Progress& progress = progress_[head.subject];
-    progress.last = head.base;
-    ++progress.answers;
-  }
+  if (head.kind == Kind::kProgress) progress_[head.subject] = head.base;
   changed_.notify_all();
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -46,8 +47,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
   void tell(Kind kind, std::uint32_t subject, const std::string& text = {});
   // Asks, once, where the peer's copy of a segment is. The port learns it.
   void ask(std::uint32_t segment, std::size_t bytes);
-  // The last collective that the peer's lane `pair` has entered, as far as it answers soon.
-  std::uint64_t progress_of(std::uint32_t pair);
+  // The last collective that the peer's lane `pair` has entered, if it answers soon.
+  std::optional<std::uint64_t> progress_of(std::uint32_t pair);
 
   // A packet or a write of the peer has arrived.
   void count_arrival();
@@ -101,10 +102,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   Talk talk_;
   bool said_bye_ = false, done_ = false;
   std::set<std::uint32_t> asked_;
-  struct Progress {
-    std::uint64_t last = 0, answers = 0;
-  };
-  std::map<std::uint32_t, Progress> progress_;  // by the peer's pair
+  std::map<std::uint32_t, std::optional<std::uint64_t>> progress_;  // asked, by the peer's pair
   std::set<std::atomic<std::uint32_t>*> troubles_;
 };
 

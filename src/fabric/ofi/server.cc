@@ -1,7 +1,5 @@
 #include "fabric/ofi/server.h"
 
-#include <sys/socket.h>
-
 #include "base/errno_text.h"
 #include "fabric/ofi/address.h"
 #include "weft/error.h"
@@ -11,19 +9,17 @@ namespace weft::ofi {
 Server::Server(const Token& token, LiveFd listener, std::shared_ptr<Lanes> lanes, Find find,
                Watcher& watcher)
     : token_(token),
-      listener_(std::move(listener)),
+      acceptor_(std::move(listener)),
       lanes_(std::move(lanes)),
       find_(std::move(find)),
       watcher_(watcher) {
-  if (!watcher_.watch(listener_.get(), [this] { accept(); })) {
+  if (!watcher_.watch(acceptor_.fd(), [this] { accept(); })) {
     throw Unsupported("ofi: cannot listen for peers, " + errno_text("epoll_ctl"));
   }
 }
 
 void Server::accept() {
-  LiveFd socket([this] {
-    return ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  });
+  LiveFd socket = acceptor_.accept();
   if (!socket) return;
   const int fd = socket.get();
   tune(fd);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "fabric/acceptor.h"
 #include "fabric/ofi/lanes.h"
 #include "fabric/ofi/message.h"
 #include "fabric/ofi/remote.h"
@@ -38,7 +39,7 @@ class Server {
              std::uint64_t key = 0);
 
   const Token token_;
-  const LiveFd listener_;
+  Acceptor acceptor_;
   const std::shared_ptr<Lanes> lanes_;
   const Find find_;
   Watcher& watcher_;

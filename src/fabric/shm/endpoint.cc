@@ -192,8 +192,12 @@ std::byte* ShmEndpoint::reach(int peer, Location where, std::size_t bytes) {
 void ShmEndpoint::entered(std::uint64_t sequence) {
   lane().head.entered.store(sequence, std::memory_order_relaxed);
 }
-std::uint64_t ShmEndpoint::last_entered(int peer) {
+std::optional<std::uint64_t> ShmEndpoint::last_entered(int peer) {
   return at(peer).lane->head.entered.load(std::memory_order_relaxed);
+}
+
+std::string ShmEndpoint::whereabouts(int peer) const {
+  return peers_[static_cast<std::size_t>(peer)].reached.remote().address().process();
 }
 
 std::string ShmEndpoint::lost(int peer) { return at(peer).reached.remote().lost(); }

@@ -40,7 +40,8 @@ class ShmEndpoint final : public Endpoint {
   int unsent() override { return kNobody; }  // a store arrives by itself
 
   void entered(std::uint64_t sequence) override;
-  std::uint64_t last_entered(int peer) override;
+  std::optional<std::uint64_t> last_entered(int peer) override;
+  std::string whereabouts(int peer) const override;
   std::string lost(int peer) override;
   void abort(const std::string& why) override;
   bool troubled() const override;

@@ -1,56 +1,32 @@
 #include "fabric/shm/server.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
-
-#include <cerrno>
 
 #include "base/errno_text.h"
 #include "fabric/shm/address.h"
 #include "weft/error.h"
 
 namespace weft::shm {
-namespace {
-
-LiveFd spare_descriptor() {
-  return LiveFd([] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); });
-}
-
-}  // namespace
 
 Server::Server(const Token& token, std::shared_ptr<Segments> segments, Watcher& watcher)
-    : token_(token),
-      segments_(std::move(segments)),
-      watcher_(watcher),
-      listener_([] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }),
-      spare_(spare_descriptor()) {
+    : token_(token), segments_(std::move(segments)), watcher_(watcher), acceptor_(LiveFd([] {
+        return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      })) {
   const auto [name, length] = socket_of(token_);
-  if (!listener_ ||
-      ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0 ||
-      ::listen(listener_.get(), SOMAXCONN) != 0 ||
-      !watcher_.watch(listener_.get(), [this] { accept(); })) {
+  const int listener = acceptor_.fd();
+  if (listener < 0 || ::bind(listener, reinterpret_cast<const sockaddr*>(&name), length) != 0 ||
+      ::listen(listener, SOMAXCONN) != 0 || !watcher_.watch(listener, [this] { accept(); })) {
     throw Unsupported("shm: cannot listen for peers, " + errno_text("Unix socket"));
   }
 }
 
 void Server::accept() {
-  LiveFd socket([this] {
-    return ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  });
-  if (!socket && (errno == EMFILE || errno == ENFILE)) turn_away();
+  LiveFd socket = acceptor_.accept();
   if (!socket || !same_user(socket.get())) return;
   const int fd = socket.get();
   Client& client = clients_[fd];
   client.socket = std::move(socket);
   if (!watcher_.watch(fd, [this, &client] { serve(client); })) clients_.erase(fd);
-}
-
-// A connection that stays in the queue would keep the watcher awake for ever.
-void Server::turn_away() {
-  spare_ = LiveFd();
-  LiveFd refused([this] { return ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC); });
-  refused = LiveFd();
-  spare_ = spare_descriptor();
 }
 
 void Server::serve(Client& client) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "fabric/acceptor.h"
 #include "fabric/process.h"
 #include "fabric/segments.h"
 #include "fabric/shm/wire.h"
@@ -32,7 +33,6 @@ class Server {
   };
 
   void accept();
-  void turn_away();
   void serve(Client& client);
   bool answer(Client& client, const Received& received);
   bool give(Client& client, std::uint32_t id);
@@ -41,8 +41,7 @@ class Server {
   Token token_;
   std::shared_ptr<Segments> segments_;
   Watcher& watcher_;
-  LiveFd listener_;
-  LiveFd spare_;  // given up for a moment when no descriptor is left to accept with
+  Acceptor acceptor_;
   std::unordered_map<int, Client> clients_;
 };
 

@@ -1,0 +1,26 @@
+// A listening socket, on the watcher's thread.
+#pragma once
+
+#include "fabric/process.h"
+
+namespace weft {
+
+// One thread.
+class Acceptor {
+ public:
+  explicit Acceptor(LiveFd listener);
+
+  int fd() const { return listener_.get(); }
+  // The next connection; an unusable descriptor if there is none, or if this process has no
+  // descriptor left: a connection that stays in the queue would keep the watcher awake for ever,
+  // so it is then closed.
+  LiveFd accept();
+
+ private:
+  void turn_away();
+
+  LiveFd listener_;
+  LiveFd spare_;  // given up for a moment when no descriptor is left to accept with
+};
+
+}  // namespace weft
