@@ -5,6 +5,7 @@ Hosts are network namespaces of this machine: they share its memory and its name
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 
@@ -146,3 +147,21 @@ def test_wrong_settings_are_named(env, error, word):
     for outcome in outcomes:
         assert isinstance(outcome.error, error), outcome.story()
         assert word in str(outcome.error)
+
+
+def come_with_a_secret(job, secrets):
+    os.environ["WEFT_SECRET"] = secrets[job.rank]
+    with job.communicator(timeout=20) as comm:
+        comm.barrier()
+
+
+def test_a_secret_lets_in_who_knows_it():
+    with Hosts([0, 1]) as hosts, hosts.team() as team:
+        team.run(come_with_a_secret, ["one", "one"])
+    with Hosts([0, 1]) as hosts, hosts.team() as team:
+        team.start(come_with_a_secret, ["one", "two"])
+        outcomes = team.finish(timeout=20)
+    for rank, outcome in enumerate(outcomes):
+        assert isinstance(outcome.error, weft.PeerLost), outcome.story()
+        for part in (f"rank {1 - rank}", "WEFT_SECRET", hosts.network.addresses[1 - rank]):
+            assert part in str(outcome.error)

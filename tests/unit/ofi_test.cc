@@ -15,6 +15,7 @@
 #include "fabric/ofi/inbox.h"
 #include "fabric/ofi/interface.h"
 #include "fabric/ofi/message.h"
+#include "fabric/ofi/secret.h"
 #include "weft/communicator.h"
 #include "weft/error.h"
 
@@ -130,13 +131,52 @@ TEST(OfiServer, ClosesTheDoorToStrangers) {
   Message hello;
   EXPECT_EQ(answer(hello), Talk::What::kEnd) << "it does not know the name";
   hello.head.to = address.token;
-  EXPECT_EQ(answer(hello), Talk::What::kMessage);
+  EXPECT_EQ(answer(hello), Talk::What::kMessage) << "and it asks for a proof";
   hello.head.version = kWireVersion + 1;
   EXPECT_EQ(answer(hello), Talk::What::kEnd) << "another version";
   hello = {};
   hello.head.kind = Kind::kAbort;
   hello.head.to = address.token;
   EXPECT_EQ(answer(hello), Talk::What::kEnd) << "it has not said who it is";
+}
+
+TEST(OfiSecret, SignsAsTheStandardSays) {
+  // RFC 4231's keys and texts are bytes; this was computed by Python's hmac module.
+  ::setenv("WEFT_SECRET", "Jefe", 1);
+  const Secret secret = Secret::from_environment();
+  EXPECT_EQ(secret.sign({"what do ya want", ""}),
+            "1263002c9bf03f8202e8e1df08995c40a307f1f37eb4ec8f8cc89e55c8e8fc58");
+  EXPECT_TRUE(secret.signed_by(secret.sign({"a", "b"}), {"a", "b"}));
+  EXPECT_FALSE(secret.signed_by(secret.sign({"a", "b"}), {"ab"})) << "words are kept apart";
+  EXPECT_FALSE(secret.signed_by("", {"a"}));
+  ::unsetenv("WEFT_SECRET");
+  EXPECT_EQ(Secret::from_environment().sign({"a"}), "");
+}
+
+TEST(OfiSecret, IsWhatRanksKnowEachOtherBy) {
+  struct Row {
+    const char *left, *right;
+    bool meet;
+  };
+  for (const Row& row : {Row{"one", "one", true}, Row{"one", "two", false}, Row{"one", "", false},
+                         Row{"", "two", false}}) {
+    ::setenv("WEFT_SECRET", row.left, 1);
+    const auto left = make_ofi_fabric();
+    ::setenv("WEFT_SECRET", row.right, 1);
+    const auto right = make_ofi_fabric();
+    ::unsetenv("WEFT_SECRET");
+    const std::vector<std::string> addresses = {left->address(), right->address()};
+    std::string said;
+    try {
+      left->open(addresses, 0, Clock::now() + std::chrono::seconds(30));
+    } catch (const PeerLost& error) {
+      said = error.what();
+    }
+    EXPECT_EQ(said.empty(), row.meet) << row.left << ' ' << row.right << ' ' << said;
+    if (row.meet) continue;
+    EXPECT_NE(said.find("WEFT_SECRET"), std::string::npos) << said;
+    EXPECT_NE(said.find("rank 1"), std::string::npos) << said;
+  }
 }
 
 TEST(OfiInterface, IsTheOneThatIsAskedFor) {

@@ -4,8 +4,9 @@
 // Whoever dials asks, whoever accepts answers; each pair has a connection each way.
 //
 //   dialler                          listener
-//   kHello                        →
-//                                 ←  kWelcome
+//   kHello, a random number       →
+//                                 ←  kWelcome, another, signed both with the job's secret
+//   kProof, signed both           →                 only now is it answered
 //   kAsk segment, bytes           →                 "I shall send from it: make a copy"
 //                                 ←  kGive segment, base, key
 //   kGone segment                 →                 "I shall send no more from it"
@@ -29,6 +30,7 @@ namespace weft::ofi {
 enum class Kind : std::uint16_t {
   kHello = 1,
   kWelcome,
+  kProof,
   kAsk,
   kGive,
   kGone,

@@ -57,6 +57,7 @@ Address own_address(const Token& token, const Provider& provider, const Port& po
 
 OfiFabric::OfiFabric(const Provider& provider)
     : token_(Token::random()),
+      secret_(Secret::from_environment()),
       segments_(std::make_shared<Segments>()),
       parts_(make_parts(provider)),
       watcher_(std::make_shared<Watcher>()) {
@@ -64,7 +65,8 @@ OfiFabric::OfiFabric(const Provider& provider)
   LiveFd listener = listen_at(provider.interface.address);
   address_ = own_address(token_, provider, *parts_.port, listener);
   const auto find = [this](const Token& token) { return this->find(token); };
-  server_ = std::make_unique<Server>(token_, std::move(listener), parts_.lanes, find, *watcher_);
+  server_ =
+      std::make_unique<Server>(token_, secret_, std::move(listener), parts_.lanes, find, *watcher_);
   driver_ = std::make_unique<Driver>(parts_.port);
   enrol_local(token_, segments_);
 }
@@ -125,7 +127,7 @@ std::shared_ptr<Remote> OfiFabric::remote(const Address& address) {
   });
   auto& remote = remotes_[address.token];
   if (!remote) {
-    remote = std::make_shared<Remote>(address, token_, parts_.port, watcher_, parts_.bell);
+    remote = std::make_shared<Remote>(address, token_, secret_, parts_.port, watcher_, parts_.bell);
   }
   return remote;
 }

@@ -60,6 +60,7 @@ class OfiFabric final : public FarFabric {
 
   const ForkMark mark_;
   const Token token_;
+  const Secret secret_;
   const std::shared_ptr<Segments> segments_;
   const Parts parts_;
   Address address_;

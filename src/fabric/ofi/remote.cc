@@ -13,10 +13,12 @@ constexpr std::chrono::milliseconds kAnswer(100);
 
 }  // namespace
 
-Remote::Remote(Address address, const Token& own, std::shared_ptr<Port> port,
+Remote::Remote(Address address, const Token& own, Secret secret, std::shared_ptr<Port> port,
                std::shared_ptr<Watcher> watcher, std::shared_ptr<Bell> bell)
     : address_(std::move(address)),
       own_(own),
+      secret_(std::move(secret)),
+      challenge_(Token::random().hex()),
       port_(std::move(port)),
       watcher_(std::move(watcher)),
       bell_(std::move(bell)),
@@ -41,7 +43,7 @@ void Remote::dial(Clock::time_point deadline) {
   }
   talk_ = Talk(std::move(socket));
   state_ = State::kDialled;
-  if (!send_locked(Kind::kHello, 0, 0)) {
+  if (!send_locked(Kind::kHello, 0, 0, challenge_)) {
     lose("its " + address_.process("is gone"));
     return;
   }
@@ -120,10 +122,24 @@ void Remote::take(const Message& message) {
   const Message::Head& head = message.head;
   if (head.kind == Kind::kGive) port_->grant(link_, head.subject, {head.base, head.key});
   std::lock_guard lock(mutex_);
-  if (head.kind == Kind::kWelcome) state_ = State::kWelcomed;
+  if (head.kind == Kind::kWelcome) check_welcome(message);
   if (head.kind == Kind::kDone) done_ = true;
   if (head.kind == Kind::kProgress) progress_[head.subject] = head.base;
   changed_.notify_all();
+}
+
+// Whoever knows another secret is noticed here, on both sides: each dials the other.
+void Remote::check_welcome(const Message& message) {
+  const std::string theirs = message.text.substr(0, challenge_.size());
+  const std::string signature = message.text.substr(theirs.size());
+  if (!secret_.signed_by(signature, {"listener", own_.hex(), challenge_, theirs})) {
+    lose("its " + address_.process("was not let in") +
+         ": it knows another WEFT_SECRET, or none; set the same on all ranks");
+    return;
+  }
+  state_ = State::kWelcomed;
+  (void)send_locked(Kind::kProof, 0, 0,
+                    secret_.sign({"dialler", address_.token.hex(), challenge_, theirs}));
 }
 
 // Both sequentially consistent: of a bye and the last arrival, one sees the other.

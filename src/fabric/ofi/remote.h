@@ -19,6 +19,7 @@
 #include "fabric/ofi/memory.h"
 #include "fabric/ofi/message.h"
 #include "fabric/ofi/port.h"
+#include "fabric/ofi/secret.h"
 #include "fabric/watcher.h"
 
 namespace weft::ofi {
@@ -29,7 +30,7 @@ namespace weft::ofi {
 // the port happens under a Remote's.
 class Remote : public std::enable_shared_from_this<Remote> {
  public:
-  Remote(Address address, const Token& own, std::shared_ptr<Port> port,
+  Remote(Address address, const Token& own, Secret secret, std::shared_ptr<Port> port,
          std::shared_ptr<Watcher> watcher, std::shared_ptr<Bell> bell);
   ~Remote();
 
@@ -76,6 +77,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
 
   void on_readable();
   void take(const Message& message);
+  void check_welcome(const Message& message);
   void left();
   void lose(const std::string& why);
   bool send_locked(Kind kind, std::uint32_t subject, std::uint64_t number,
@@ -83,6 +85,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
 
   const Address address_;
   const Token own_;
+  const Secret secret_;
+  const std::string challenge_;
   const std::shared_ptr<Port> port_;
   const std::shared_ptr<Watcher> watcher_;
   const std::shared_ptr<Bell> bell_;

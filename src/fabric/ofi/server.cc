@@ -6,9 +6,10 @@
 
 namespace weft::ofi {
 
-Server::Server(const Token& token, LiveFd listener, std::shared_ptr<Lanes> lanes, Find find,
-               Watcher& watcher)
+Server::Server(const Token& token, Secret secret, LiveFd listener, std::shared_ptr<Lanes> lanes,
+               Find find, Watcher& watcher)
     : token_(token),
+      secret_(std::move(secret)),
       acceptor_(std::move(listener)),
       lanes_(std::move(lanes)),
       find_(std::move(find)),
@@ -33,10 +34,12 @@ void Server::serve(Client& client) {
     Message message;
     const Talk::What what = client.talk.receive(message);
     if (what == Talk::What::kNothing) return;
-    if (what == Talk::What::kMessage &&
-        (client.greeted ? answer(client, message) : greet(client, message))) {
-      continue;
-    }
+    const auto heard = [&] {
+      return client.proved         ? answer(client, message)
+             : client.ours.empty() ? greet(client, message)
+                                   : prove(client, message);
+    };
+    if (what == Talk::What::kMessage && heard()) continue;
     // It left, or talks nonsense: either way there is nobody to serve.
     const int fd = client.talk.fd();
     watcher_.forget(fd);
@@ -47,9 +50,18 @@ void Server::serve(Client& client) {
 
 bool Server::greet(Client& client, const Message& message) {
   if (message.head.kind != Kind::kHello || message.head.to != token_) return false;
-  client.greeted = true;
   client.token = message.head.from;
-  return reply(client, Kind::kWelcome, 0, 0);
+  client.theirs = message.text;
+  client.ours = Token::random().hex();
+  return reply(
+      client, Kind::kWelcome, 0, 0, 0,
+      client.ours + secret_.sign({"listener", client.token.hex(), client.theirs, client.ours}));
+}
+
+bool Server::prove(Client& client, const Message& message) const {
+  if (message.head.kind != Kind::kProof || message.head.from != client.token) return false;
+  return client.proved =
+             secret_.signed_by(message.text, {"dialler", token_.hex(), client.theirs, client.ours});
 }
 
 bool Server::answer(Client& client, const Message& message) {
@@ -91,7 +103,7 @@ bool Server::give(Client& client, Remote& peer, const Message& message) {
 }
 
 bool Server::reply(Client& client, Kind kind, std::uint32_t subject, std::uint64_t base,
-                   std::uint64_t key) {
+                   std::uint64_t key, const std::string& text) {
   Message message;
   message.head.kind = kind;
   message.head.from = token_;
@@ -99,6 +111,7 @@ bool Server::reply(Client& client, Kind kind, std::uint32_t subject, std::uint64
   message.head.subject = subject;
   message.head.base = base;
   message.head.key = key;
+  message.text = text;
   return client.talk.send(message);
 }
 

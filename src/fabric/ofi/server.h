@@ -9,6 +9,7 @@
 #include "fabric/ofi/lanes.h"
 #include "fabric/ofi/message.h"
 #include "fabric/ofi/remote.h"
+#include "fabric/ofi/secret.h"
 #include "fabric/watcher.h"
 
 namespace weft::ofi {
@@ -20,25 +21,28 @@ class Server {
   using Find = std::function<std::shared_ptr<Remote>(const Token&)>;
 
   // Listens at `listener`. Throws Unsupported if it cannot be watched.
-  Server(const Token& token, LiveFd listener, std::shared_ptr<Lanes> lanes, Find find,
-         Watcher& watcher);
+  Server(const Token& token, Secret secret, LiveFd listener, std::shared_ptr<Lanes> lanes,
+         Find find, Watcher& watcher);
 
  private:
   struct Client {
     Talk talk;
     Token token = {};
-    bool greeted = false;
+    std::string theirs, ours;  // random numbers, once it has said who it is
+    bool proved = false;
   };
 
   void accept();
   void serve(Client& client);
   bool greet(Client& client, const Message& message);
+  bool prove(Client& client, const Message& message) const;
   bool answer(Client& client, const Message& message);
   bool give(Client& client, Remote& peer, const Message& message);
   bool reply(Client& client, Kind kind, std::uint32_t subject, std::uint64_t base,
-             std::uint64_t key = 0);
+             std::uint64_t key = 0, const std::string& text = {});
 
   const Token token_;
+  const Secret secret_;
   Acceptor acceptor_;
   const std::shared_ptr<Lanes> lanes_;
   const Find find_;
