@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <thread>
+
 #include "base/host.h"
 #include "base/membarrier.h"
 #include "fabric/location.h"
@@ -84,6 +86,15 @@ void OfiFabric::say_goodbye() {
   const auto peers = remotes();
   for (const auto& peer : peers) peer->say_bye(deadline);
   for (const auto& peer : peers) peer->await_done(deadline);
+  for (const auto& peer : peers) {
+    const auto parting = peer->parting();
+    if (parting == Remote::Parting::kNone) return Port::abandon(parts_.port);
+    // The end of the connection is known; that of libfabric's is about to be.
+    for (int i = 0; parting == Remote::Parting::kEnd && i < 10; ++i) {
+      parts_.port->progress();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 }
 
 std::string OfiFabric::address() const {

@@ -128,6 +128,13 @@ Port::~Port() {
   close(fabric_);
 }
 
+void Port::abandon(std::shared_ptr<Port> port) {
+  static auto& abandoned = *new std::vector<std::shared_ptr<Port>>;
+  static auto& mutex = *new std::mutex;
+  std::lock_guard lock(mutex);
+  abandoned.push_back(std::move(port));
+}
+
 std::string Port::name() const {
   std::lock_guard lock(mutex_);
   std::string name(256, '\0');

@@ -47,6 +47,9 @@ class Port : public std::enable_shared_from_this<Port> {
   static std::shared_ptr<Port> make(const Provider& provider, std::shared_ptr<Receiver> receiver);
   ~Port();
   Port(const Port&) = delete;
+  // Keeps it until the process ends. tcp;ofi_rxm of libfabric 1.17 must not be closed while a write
+  // of a peer has arrived in part: it follows the null context of that write.
+  static void abandon(std::shared_ptr<Port> port);
 
   // By which peers link to it: any bytes.
   std::string name() const;

@@ -155,6 +155,7 @@ void Remote::hear_bye(std::uint64_t sent) {
 void Remote::left() {
   std::lock_guard lock(mutex_);
   if (state_ == State::kLost) return;
+  left_ = true;
   (void)send_locked(Kind::kDone, 0, 0);
   lose("its " + address_.process("left"));
 }
@@ -178,6 +179,12 @@ void Remote::await_done(Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, deadline,
                       [this] { return !said_bye_ || done_ || state_ == State::kLost; });
+}
+
+Remote::Parting Remote::parting() const {
+  std::lock_guard lock(mutex_);
+  if (done_ || left_) return Parting::kFarewell;
+  return state_ == State::kLost || state_ == State::kUnknown ? Parting::kEnd : Parting::kNone;
 }
 
 void Remote::lose_connection(const std::string& why) {

@@ -60,6 +60,9 @@ class Remote : public std::enable_shared_from_this<Remote> {
   // Leaving: says so as soon as all that was sent is under way, and waits until it has arrived.
   void say_bye(Clock::time_point deadline);
   void await_done(Clock::time_point deadline);
+  // How that ended: with both sides' farewell; with the peer's end; not at all.
+  enum class Parting { kFarewell, kEnd, kNone };
+  Parting parting() const;
 
   // Empty while the peer is alive; else why it is not.
   std::string lost() const;
@@ -104,7 +107,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   State state_ = State::kUnknown;
   std::string why_lost_;
   Talk talk_;
-  bool said_bye_ = false, done_ = false;
+  bool said_bye_ = false, done_ = false, left_ = false;
   std::set<std::uint32_t> asked_;
   std::map<std::uint32_t, std::optional<std::uint64_t>> progress_;  // asked, by the peer's pair
   std::set<std::atomic<std::uint32_t>*> troubles_;
