@@ -19,8 +19,9 @@ namespace fs = std::filesystem;
 // In a folder of its own, which goes with it.
 class Folder {
  public:
-  Folder() : path_(fs::path(::testing::TempDir()) / "weft_tuning_test") {
-    fs::create_directories(path_);
+  Folder() {
+    std::string name = ::testing::TempDir() + "weft_tuning_XXXXXX";
+    path_ = mkdtemp(name.data());
   }
   ~Folder() { fs::remove_all(path_); }
   std::string write(const std::string& name, const std::string& text) const {
@@ -31,7 +32,7 @@ class Folder {
   const fs::path& path() const { return path_; }
 
  private:
-  const fs::path path_;
+  fs::path path_;
 };
 
 constexpr const char* kTable =

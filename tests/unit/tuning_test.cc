@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,14 +19,15 @@ namespace {
 
 class File {
  public:
-  explicit File(const std::string& text) : name_(::testing::TempDir() + "tuning_test.json") {
+  explicit File(const std::string& text) : name_(::testing::TempDir() + "weft_tuning_XXXXXX") {
+    close(mkstemp(name_.data()));
     std::ofstream(name_) << text;
   }
   ~File() { std::remove(name_.c_str()); }
   const std::string& name() const { return name_; }
 
  private:
-  const std::string name_;
+  std::string name_;
 };
 
 // A file whose second row is `row`.
