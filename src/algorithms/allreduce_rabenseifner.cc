@@ -1,10 +1,14 @@
 // Rabenseifner's allreduce: recursive halving, then recursive doubling.
 //
 // Four ranks, four blocks; rank 0:
-//   halve    sends blocks 2-3 to rank 2, adds its blocks 0-1 to its own;
-//            sends block 1 to rank 1, adds its block 0: now y[0] is complete;
-//   double   sends y[0] to rank 1 and gets y[1]; sends y[0-1] to rank 2 and gets y[2-3].
+//   halve    sends blocks 2-3 to rank 1, adds its blocks 0-1 to its own;
+//            sends block 1 to rank 2, adds its block 0: now y[0] is complete;
+//   double   sends y[0] to rank 2 and gets y[1]; sends y[0-1] to rank 1 and gets y[2-3].
+// Ranks 1 and 2 complete y[2] and y[1]: a rank's block is its number with the bits reversed.
 // Six ranks: 4 and 5 first hand their inputs to 0 and 1, and are sent the result at the end.
+//
+// The nearest rank by number is the first peer, as in Rabenseifner's own code and in MPICH: where
+// nodes have ranks in a row, the longest messages stay in the node.
 //
 // Steps 2 log2 P, bytes sent 2n(P-1)/P (+ 2 steps, 2n bytes where P is no power of two).
 // Whole halves are added up before the next step, in the output: f16 and bf16 partial sums
@@ -107,8 +111,8 @@ void write(Builder& b) {
   if (me >= core) return write_extra(b, core, me - core, ch);
   Core rank(b, core, ch);
   if (me < extra) rank.take_in(me + core);
-  for (int bit = core / 2; bit > 0; bit /= 2) rank.halve(me ^ bit);
-  for (int bit = 1; bit < core; bit *= 2) rank.double_up(me ^ bit);
+  for (int bit = 1; bit < core; bit *= 2) rank.halve(me ^ bit);
+  for (int bit = core / 2; bit > 0; bit /= 2) rank.double_up(me ^ bit);
   if (me < extra) rank.give_result(me + core);
 }
 
