@@ -39,8 +39,10 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::note(Block& block, const Operation& 
                                                  const Tensors& inputs, const Tensors& outputs,
                                                  bool async) {
   if (block.estimating) {
-    std::lock_guard lock(mutex_);
-    block.microseconds += costs_->of(job, size_);
+    std::unique_lock lock(mutex_);
+    const auto costs = costs_;
+    lock.unlock();
+    block.microseconds += costs->of(job, *main_communicator(site(operation)));
   } else {
     block.job.append(std::move(job));
     block.inputs.insert(block.inputs.end(), inputs.begin(), inputs.end());
@@ -80,9 +82,9 @@ void ProcessGroupWeft::start_time_estimate() {
       main_communicator(site(kEstimate));  // not shut down
       const auto apart = make_communicator(" time estimates");
       WithoutGil blocking;
-      Costs costs = Costs::measured(*apart);
+      auto costs = std::make_shared<const Costs>(Costs::measured(*apart));
       lock.lock();
-      costs_ = costs;
+      costs_ = std::move(costs);
     }
   });
   Block& block = open_block();

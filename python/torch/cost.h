@@ -1,29 +1,36 @@
-// What operations cost on this group: a latency and a bandwidth of each, measured once.
+// What operations cost on this group: the price of the plans that would run on a topology that was
+// measured once.
 #pragma once
 
-#include <array>
+#include <utility>
 
 #include "job.h"
 #include "weft/communicator.h"
+#include "weft/topology.h"
 
 namespace weft::torch_adapter {
 
+// Not changed after it was made: thread safe.
 class Costs {
  public:
-  // Collective over a communicator that nothing else uses: some ten milliseconds. The outcome is
-  // the slowest rank's, equal on all ranks. Throws what the communicator throws.
+  // Collective over a communicator that nothing else uses: some 0.1 s, and a few milliseconds
+  // more for each further pair of ranks. Equal on all ranks. Throws Unsupported where ranks
+  // outnumber their cores, and what the communicator throws.
   static Costs measured(Communicator& communicator);
 
-  // Microseconds.
-  double of(const Job& job, int size) const;
+  // Microseconds, without what torch takes itself. Operations count one after another. Calls are
+  // priced as `communicator` would run them, on buffers that lie alike on all ranks; where counts
+  // differ by rank, as if each had its share of this rank's bytes. Throws as the calls would.
+  double of(const Job& job, const Communicator& communicator) const;
 
  private:
-  // Sends and receives count as Collective::kSendRecv.
-  struct Line {
-    double latency = 0;  // microseconds
-    double per_byte = 0;
-  };
-  std::array<Line, kCollectives> lines_;
+  explicit Costs(Topology topology) : topology_(std::move(topology)) {}
+
+  // Seconds.
+  double of(const Call& call, const Communicator& communicator) const;
+  double of(const Transfer& transfer, const Communicator& communicator) const;
+
+  Topology topology_;
 };
 
 }  // namespace weft::torch_adapter

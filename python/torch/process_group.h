@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -68,8 +67,9 @@ class ProcessGroupWeft final : public c10d::Backend {
   WorkPtr endCoalescing() override;
 
   // Between the two this thread's operations communicate nothing, and leave their tensors as they
-  // are; the second gives the microseconds that they would take. Estimates are those of a small
-  // measurement, which the first call makes: that one is collective.
+  // are; the second gives the microseconds that they would take. Estimates are prices on a
+  // topology that the first call measures: that one is collective, and throws NotImplementedError
+  // where ranks outnumber their cores.
   bool supportsTimeEstimation() const override { return true; }
   void start_time_estimate();
   double end_time_estimate();
@@ -183,8 +183,8 @@ class ProcessGroupWeft final : public c10d::Backend {
   std::shared_ptr<Communicator> communicator_;  // under mutex_; null after shutdown
   std::map<std::string, std::shared_ptr<Communicator>> of_strands_;  // under mutex_
   std::map<std::thread::id, Block> blocks_;                          // under mutex_
-  std::atomic<int> open_blocks_{0};  // their number, to look before taking the mutex
-  std::optional<Costs> costs_;       // under mutex_; once measured
+  std::atomic<int> open_blocks_{0};     // their number, to look before taking the mutex
+  std::shared_ptr<const Costs> costs_;  // under mutex_; once measured
 };
 
 template <typename Body>

@@ -216,6 +216,12 @@ def estimated(job):
         return times, untouched, x[0].item()
 
 
+two_cores = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="two ranks on one core have no estimates"
+)
+
+
+@two_cores
 def test_time_estimates(team):
     results = team(2).run(estimated)
     (small, large), untouched, total = results[0]
@@ -224,6 +230,65 @@ def test_time_estimates(team):
     assert total == 14.0
     assert 0.1 < small < 100_000  # microseconds
     assert large > 2 * small
+
+
+def estimated_ways(job):
+    """What there is to estimate besides: other calls, roots, counts, memory, peers."""
+    with world(job) as group:
+        backend = group._get_backend(CPU)
+        right = (job.rank + 1) % job.size
+        x, y = torch.full((1 << 20,), 7.0), torch.zeros(1 << 20)
+        shared = backend.allocate_tensor(1 << 20, dtype=torch.float32, device=CPU).fill_(7.0)
+        splits = [100 * (i + 1) for i in range(job.size)]
+        calls = {
+            "allreduce": lambda: dist.all_reduce(x),
+            "symmetric": lambda: dist.all_reduce(shared),
+            "broadcast": lambda: dist.broadcast(x, job.size - 1),
+            "reduce": lambda: dist.reduce(x, job.size - 1),
+            "barrier": dist.barrier,
+            "uneven": lambda: dist.all_to_all_single(
+                y[: sum(splits)], x[: sum(splits)], splits, splits
+            ),
+            "allgather": lambda: dist.all_gather_into_tensor(y, x[: x.numel() // job.size]),
+        }
+        if job.size > 1:
+            calls["send"] = lambda: dist.send(x, right)
+            calls["receive from any"] = lambda: group.recv_anysource([x], 0)
+        times = {}
+        for name, call in calls.items():
+            with dist._time_estimator() as estimate:
+                call()
+            times[name] = estimate.estimated_time
+        return times
+
+
+@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=two_cores)])
+def test_estimates_of_every_kind(team, ranks):
+    times, *others = team(ranks).run(estimated_ways)
+    assert all(time > 0 for time in times.values()), times
+    assert all(other == times for other in others)
+    if ranks > 1:
+        assert times["symmetric"] < times["allreduce"], "it copies once less"
+        assert times["barrier"] < times["broadcast"] < times["allreduce"]
+
+
+def estimated_on_one_core(job):
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        with world(job):
+            refused = pytest.raises(NotImplementedError, match="2 ranks on 1 cores take turns")
+            with refused, dist._time_estimator():
+                pass
+            x = torch.ones(4)
+            dist.all_reduce(x)
+            return x[0].item()
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def test_ranks_that_take_turns_have_no_estimates(team):
+    assert team(2).run(estimated_on_one_core) == [2.0, 2.0]
 
 
 def used_after_abort(job):
