@@ -104,7 +104,8 @@ class Endpoint {
   virtual Arrival arrival(int peer, int channel, std::uint64_t number) = 0;
   // Tells `peer` that its messages 0 .. total-1 on `channel` are done with.
   virtual void credit(int peer, int channel, std::uint64_t total) = 0;
-  // Whether `peer` has credited our messages 0 .. total-1 on `channel`.
+  // Whether `peer` has credited our messages 0 .. total-1 on `channel`. Of messages of at most
+  // kInlineBytes the last depth() / 4 credits may be long in coming.
   virtual bool credited(int peer, int channel, std::uint64_t total) = 0;
   // Whether message `number` has room in the peer's mailbox.
   bool room(int peer, int channel, std::uint64_t number) {

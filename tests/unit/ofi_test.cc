@@ -83,6 +83,16 @@ TEST(OfiInbox, RefusesWhatMakesNoSense) {
   EXPECT_FALSE(inbox.take_write(3)) << "twice";
 }
 
+TEST(OfiPacket, CreditsComeBackFromTheirLowBits) {
+  for (std::uint64_t known : {0ull, 5ull, 65500ull, 65535ull, 65536ull, 1ull << 40}) {
+    for (std::uint64_t ahead : {0, 1, 63}) {
+      EXPECT_EQ(credits_near(known, static_cast<std::uint16_t>(known + ahead)), known + ahead);
+    }
+    // Overtaken by what was sent later.
+    EXPECT_EQ(credits_near(known, static_cast<std::uint16_t>(known - 1)), known);
+  }
+}
+
 TEST(OfiAddress, IsPrintableAndComesBack) {
   const auto fabric = make_ofi_fabric();
   const std::string text = fabric->address();

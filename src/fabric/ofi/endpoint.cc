@@ -113,7 +113,9 @@ void OfiEndpoint::post(int peer, int channel, std::uint64_t number, const Header
   packet.packet = {.pair = to.pair,
                    .kind = PacketKind::kMessage,
                    .channel = static_cast<std::uint8_t>(channel),
+                   .credits = static_cast<std::uint16_t>(to.due[static_cast<std::size_t>(channel)]),
                    .number = number};
+  to.told[static_cast<std::size_t>(channel)] = to.due[static_cast<std::size_t>(channel)];
   packet.signature = header.signature;
   packet.bytes = header.bytes;
   if (header.bytes > kInlineBytes) {
@@ -157,6 +159,12 @@ Arrival OfiEndpoint::arrival(int peer, int channel, std::uint64_t number) {
 void OfiEndpoint::credit(int peer, int channel, std::uint64_t total) {
   mark_.check();
   Peer& to = at(peer);
+  std::uint64_t& due = to.due[static_cast<std::size_t>(channel)];
+  std::uint64_t& told = to.told[static_cast<std::size_t>(channel)];
+  bool slot = false;  // which the peer may be waiting for
+  for (; due < total; ++due) slot |= look(to, channel, due).inlined == nullptr;
+  if (!slot && total - told < kCreditsHeld) return;
+  told = total;
   const Packet credit{.pair = to.pair,
                       .kind = PacketKind::kCredit,
                       .channel = static_cast<std::uint8_t>(channel),
@@ -277,7 +285,10 @@ void OfiEndpoint::take_joined(std::size_t place) {
 }
 
 bool OfiEndpoint::take_message(std::size_t place, const MessagePacket& packet, std::size_t length) {
-  return inbox_of(place, packet.packet.channel).take_packet(packet, length);
+  const std::size_t channel = packet.packet.channel;
+  const std::uint64_t known = peers_[place].credits[channel].load(std::memory_order_relaxed);
+  take_credit(place, static_cast<int>(channel), credits_near(known, packet.packet.credits));
+  return inbox_of(place, channel).take_packet(packet, length);
 }
 
 bool OfiEndpoint::take_write(std::size_t place, int channel, std::uint32_t number) {

@@ -66,6 +66,8 @@ class OfiEndpoint final : public Endpoint, private Lane {
     std::array<std::atomic<std::uint64_t>, kMaxChannels> credits{};
     std::atomic<bool> joined{false};
     // The lane's thread only.
+    std::array<std::uint64_t, kMaxChannels> due{};   // our credits
+    std::array<std::uint64_t, kMaxChannels> told{};  // of them, what the peer was sent
     std::vector<Reached> reached;
     std::uint32_t asked = 0;  // the last segment that it was asked about
   };

@@ -4,7 +4,7 @@
 //       0   4  pair        the receiver's number for (lane, sender)
 //       4   1  kind
 //       5   1  channel     of kMessage and kCredit
-//       6   2  -
+//       6   2  credits     of kMessage: the low bits of what its sender has credited on the channel
 //       8   8  number      of the message; or the total that is credited
 //   kMessage goes on
 //      16  24  signature
@@ -42,10 +42,19 @@ struct Packet {
   std::uint32_t pair = 0;
   PacketKind kind = PacketKind::kJoined;
   std::uint8_t channel = 0;
-  std::uint16_t reserved = 0;
+  std::uint16_t credits = 0;
   std::uint64_t number = 0;
 };
 static_assert(sizeof(Packet) == 16);
+
+// Credits of messages without a slot are held back until so many are due, or until a message goes
+// the other way on their channel.
+inline constexpr std::uint64_t kCreditsHeld = kDepth / 4;
+// The total whose low bits are `low`, where it is near `known` and not below.
+inline std::uint64_t credits_near(std::uint64_t known, std::uint16_t low) {
+  const auto ahead = static_cast<std::int16_t>(low - static_cast<std::uint16_t>(known));
+  return ahead > 0 ? known + static_cast<std::uint64_t>(ahead) : known;
+}
 
 struct MessagePacket {
   Packet packet;
