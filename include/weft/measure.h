@@ -23,7 +23,7 @@ struct MeasureOptions {
 // far as they are in what is to be predicted.
 //
 // Throws Unsupported where ranks outnumber the cores that they have together (they take turns,
-// which no topology describes), and what the communicator throws.
+// which no topology describes) or do not share memory, and what the communicator throws.
 Topology measure(Communicator& communicator, const MeasureOptions& options = {});
 
 // Seconds that `call` takes until its last rank is through, where it is made over and over: the

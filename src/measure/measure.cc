@@ -30,6 +30,14 @@ void refuse_a_crowd(Probe& probe) {
                       std::to_string(cores) + " ranks at most");
 }
 
+void refuse_hosts(Probe& probe) {
+  for (const std::string& loads : probe.exchange(probe.loads_all() ? "all" : "some"))
+    if (loads != "all")
+      throw Unsupported(
+          "ranks that do not share memory cannot be measured: measure those of one node, and write "
+          "the network into the topology");
+}
+
 // One way, in seconds, as rank `a` sees it.
 double latency(Probe& probe, int a, int b, int times) {
   const bool first = probe.rank() == a;
@@ -86,6 +94,7 @@ Topology measure(Communicator& communicator, const MeasureOptions& options) {
   Topology made;
   made.name = "measured";
   Probe probe(communicator, measuring::kSlots * measuring::kPiece);
+  refuse_hosts(probe);
   refuse_a_crowd(probe);
   const std::vector<std::string> sockets =
       probe.exchange(std::to_string(socket_of(cpu_limits().processors)));

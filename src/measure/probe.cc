@@ -28,7 +28,9 @@ Probe::Probe(Communicator& communicator, std::size_t bytes)
     Location where;
     std::from_chars(word.data(), word.data() + word.size(), where.bits);
     const int peer = static_cast<int>(reached_.size());
-    reached_.push_back(peer == rank() ? block_.data : endpoint_->reach(peer, where, bytes));
+    reached_.push_back(peer == rank()           ? block_.data
+                       : endpoint_->loads(peer) ? endpoint_->reach(peer, where, bytes)
+                                                : nullptr);
   }
 }
 
@@ -42,6 +44,10 @@ std::vector<std::string> Probe::exchange(const std::string& mine) {
   std::vector<std::string> words;
   for (std::size_t at = 0; at < all.size(); at += kWords) words.emplace_back(all.c_str() + at);
   return words;
+}
+
+bool Probe::loads_all() const {
+  return std::find(reached_.begin(), reached_.end(), nullptr) == reached_.end();
 }
 
 void Probe::send(int peer) {

@@ -29,6 +29,8 @@ class Probe {
 
   std::byte* own() { return block_.data; }
   const std::byte* of(int peer) const { return reached_[static_cast<std::size_t>(peer)]; }
+  // Whether of() is set for all peers: null is that of one whose memory this rank does not load.
+  bool loads_all() const;
 
   // Tells all ranks something short; by rank, what they say.
   std::vector<std::string> exchange(const std::string& mine);

@@ -16,6 +16,8 @@ import torch.distributed as dist  # noqa: E402
 import torch.distributed.distributed_c10d as c10d  # noqa: E402
 from group import values, world  # noqa: E402
 
+from weft import _core  # noqa: E402
+
 from launch import Team  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -270,6 +272,28 @@ def test_estimates_of_every_kind(team, ranks):
     if ranks > 1:
         assert times["symmetric"] < times["allreduce"], "it copies once less"
         assert times["barrier"] < times["broadcast"] < times["allreduce"]
+
+
+def estimated_over_a_network(job):
+    os.environ["WEFT_FABRIC"] = "ofi"
+    try:
+        with world(job):
+            refused = pytest.raises(NotImplementedError, match="do not share memory")
+            with refused, dist._time_estimator():
+                pass
+            x = torch.ones(4)
+            dist.all_reduce(x)
+            return x[0].item()
+    finally:
+        del os.environ["WEFT_FABRIC"]
+
+
+@pytest.mark.skipif(
+    not any(f["name"] == "ofi" and f["available"] for f in _core.system_info()["fabrics"]),
+    reason="no libfabric",
+)
+def test_ranks_that_share_no_memory_have_no_estimates(team):
+    assert team(2).run(estimated_over_a_network) == [2.0, 2.0]
 
 
 def estimated_on_one_core(job):
