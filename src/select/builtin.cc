@@ -8,6 +8,11 @@ namespace {
 constexpr std::size_t kOneShotBytes = 16 << 10;
 // Above this many ranks one message to each costs more than passing it on.
 constexpr int kDirectRanks = 16;
+// Across nodes, by prices on links of 1 and 10 Gbit/s (docs/selection.md). Below this a second
+// crossing costs more than sending the whole message to and fro.
+constexpr std::size_t kOneCrossingBytes = 4 << 10;
+// From here on a chain of nodes, which sends every byte once, is faster than a tree.
+constexpr std::size_t kChainDownBytes = 32 << 10, kChainUpBytes = 512 << 10;
 
 constexpr Extent<int> kAlone{1, 1};
 constexpr Extent<int> kFew{1, kDirectRanks};
@@ -19,14 +24,37 @@ Row row(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes, con
   return {collective, ranks, {}, bytes, {}, {use, {}, 0}};
 }
 
+// For ranks on several nodes.
+Row across(Collective collective, Extent<std::size_t> bytes, const char* use) {
+  Row across = row(collective, kAny, bytes, use);
+  across.nodes.from = 2;
+  return across;
+}
+
+Extent<std::size_t> below(std::size_t bytes) { return {0, bytes - 1}; }
+
 }  // namespace
 
 const std::vector<Row>& builtin_rows() {
   using C = Collective;
+  // Those for several nodes come first; each serves wherever the ranks lie but for tree_levels, the
+  // reproducible one.
   // After those for few ranks come those for any; of these a reproducible communicator takes
   // the last, where each rank adds up a block of all inputs: every other way has partial sums
   // of its own.
   static const std::vector<Row> rows = {
+      across(C::kAllreduce, below(kOneCrossingBytes),
+             "allreduce/multi_leader(leaders=1,inner=direct,outer=recursive_doubling)"),
+      across(C::kAllreduce, kAll, "allreduce/two_level"),
+      across(C::kAllreduce, kAll, "allreduce/tree_levels"),
+      across(C::kBroadcast, below(kChainDownBytes),
+             "broadcast/two_level(outer=knomial,inner=direct)"),
+      across(C::kBroadcast, kAll, "broadcast/two_level(outer=chain,inner=direct)"),
+      across(C::kReduce, below(kChainUpBytes), "reduce/two_level(leaders=1)"),
+      across(C::kReduce, kAll, "reduce/two_level(outer=chain)"),
+      across(C::kAllgather, kAll, "allgather/two_level"),
+      across(C::kReduceScatter, kAll, "reduce_scatter/two_level"),
+      across(C::kBarrier, kAll, "barrier/two_level"),
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
       row(C::kAllreduce, kFew, kSmall, "allreduce/one_shot"),
       row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),

@@ -60,6 +60,43 @@ TEST(Selector, BuiltIn) {
   EXPECT_EQ(chosen(17, whole, {.reproducible = true}), "allreduce/ring");
 }
 
+// The hierarchy is the default wherever ranks lie.
+TEST(Selector, BuiltInForSeveralNodes) {
+  struct Case {
+    std::vector<int> place;
+    Collective collective;
+    std::size_t bytes;
+    const char* algorithm;
+  };
+  const std::vector<int> even = {0, 0, 1, 1}, mixed = {0, 1, 0, 1, 1};
+  const std::vector<Case> table = {
+      {even, kAllreduce, 4095,
+       "allreduce/multi_leader(inner=direct,leaders=1,node=2,outer=recursive_doubling)"},
+      {even, kAllreduce, 4096, "allreduce/two_level(node=2)"},
+      {mixed, kAllreduce, 4096, "allreduce/two_level(place=[0,1,0,1,1])"},
+      {even, Collective::kBroadcast, 8, "broadcast/two_level(inner=direct,node=2,outer=knomial)"},
+      {even, Collective::kBroadcast, 1 << 20,
+       "broadcast/two_level(inner=direct,node=2,outer=chain)"},
+      {even, Collective::kReduce, 8, "reduce/two_level(leaders=1,node=2)"},
+      {mixed, Collective::kReduce, 1 << 20, "reduce/two_level(outer=chain,place=[0,1,0,1,1])"},
+      {even, Collective::kAllgather, 8, "allgather/two_level(node=2)"},
+      {even, Collective::kReduceScatter, 8, "reduce_scatter/two_level(node=2)"},
+      {mixed, Collective::kBarrier, 0, "barrier/two_level(place=[0,1,0,1,1])"},
+      {even, Collective::kAlltoall, 8, "alltoall/direct"},
+  };
+  for (const Case& c : table) {
+    const int ranks = static_cast<int>(c.place.size());
+    EXPECT_EQ(chosen(ranks, call_of(c.collective, c.bytes), {.place = c.place}), c.algorithm);
+  }
+  // Sums of nodes are subtrees only where nodes lie in order; else every rank adds up all inputs.
+  const Call call = call_of(kAllreduce, 1 << 20);
+  EXPECT_EQ(chosen(4, call, {.reproducible = true, .place = even}),
+            "allreduce/tree_levels(node=2)");
+  EXPECT_EQ(chosen(5, call, {.reproducible = true, .place = mixed}), "allreduce/two_shot");
+  EXPECT_EQ(chosen(4, call, {.algorithm = "lr_lr", .place = even}),
+            "allreduce/multi_leader(inner=ring,node=2,outer=ring)");
+}
+
 // Rows as a file may have them.
 Settings tuned(bool reproducible = false) {
   Settings settings;
