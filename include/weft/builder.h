@@ -67,6 +67,8 @@ class Builder {
   // Declares how input and output are cut. Only where the algorithm is free to:
   // allreduce, broadcast, reduce. The collective fixes it elsewhere.
   void blocks(int input, int output);
+  // Declares that the plan serves equal counts only (PlanShape::equal_counts).
+  void equal_counts() { shape_.equal_counts = true; }
   // Declares a channel and returns its number.
   int channel(int slots, bool wide = false);
 

@@ -194,6 +194,9 @@ struct PlanShape {
   std::int32_t input_blocks = 1;
   std::int32_t output_blocks = 1;
   std::vector<Channel> channels;
+  // Where a caller may give a count for each rank: they must all be equal, since blocks are kept
+  // where others belong.
+  bool equal_counts = false;
   auto operator<=>(const PlanShape&) const = default;
 };
 

@@ -175,18 +175,20 @@ void bind_plans(nb::module_& m) {
       .def(
           "__init__",
           [](PlanShape* self, std::string algorithm, const std::string& collective, int ranks,
-             Params params, int input_blocks, int output_blocks, std::vector<Channel> channels) {
+             Params params, int input_blocks, int output_blocks, std::vector<Channel> channels,
+             bool equal_counts) {
             new (self) PlanShape{std::move(algorithm),
                                  parse_collective(collective),
                                  ranks,
                                  std::move(params),
                                  input_blocks,
                                  output_blocks,
-                                 std::move(channels)};
+                                 std::move(channels),
+                                 equal_counts};
           },
           nb::arg("algorithm"), nb::arg("collective"), nb::arg("ranks"),
           nb::arg("params") = Params(), nb::arg("input_blocks") = 1, nb::arg("output_blocks") = 1,
-          nb::arg("channels") = std::vector<Channel>())
+          nb::arg("channels") = std::vector<Channel>(), nb::arg("equal_counts") = false)
       .def_ro("algorithm", &PlanShape::algorithm)
       .def_prop_ro("collective",
                    [](const PlanShape& self) { return named(name_of(self.collective)); })
@@ -195,6 +197,7 @@ void bind_plans(nb::module_& m) {
       .def_ro("input_blocks", &PlanShape::input_blocks)
       .def_ro("output_blocks", &PlanShape::output_blocks)
       .def_ro("channels", &PlanShape::channels)
+      .def_ro("equal_counts", &PlanShape::equal_counts)
       .def_prop_ro("digest", [](const PlanShape& self) { return digest(self); })
       .def("__repr__", [](const PlanShape& self) {
         return "<PlanShape " + self.algorithm + " for " + std::to_string(self.ranks) + " ranks>";

@@ -50,6 +50,7 @@ def plan_to_json(plan: Plan, indent: int | None = None) -> str:
             "params": shape.params,
             "input_blocks": shape.input_blocks,
             "output_blocks": shape.output_blocks,
+            **({"equal_counts": True} if shape.equal_counts else {}),
             "channels": [{"slots": c.slots, "wide": c.wide} for c in shape.channels],
             "programs": [[_section(s) for s in program] for program in plan.programs],
         },
@@ -185,6 +186,7 @@ def _read_plan(node: _Node) -> Plan:
         input_blocks=node.get("input_blocks", int),
         output_blocks=node.get("output_blocks", int),
         channels=[channel.read(_read_channel) for channel in node.items("channels")],
+        equal_counts=node.has("equal_counts") and node.get("equal_counts", bool),
     )
     programs = []
     for program in node.items("programs"):

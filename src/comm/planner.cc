@@ -48,6 +48,19 @@ bool by_pair(Collective c) {
          c != Collective::kBarrier;
 }
 
+// Whether all counts that are given are one number.
+bool counts_equal(const Call& call) {
+  const bool given = !call.input_counts.empty() || !call.output_counts.empty();
+  if (!given) return true;
+  // Where only one side has counts the other has `count` for each.
+  const std::size_t one = call.input_counts.empty() || call.output_counts.empty()
+                              ? call.count
+                              : call.input_counts.front();
+  const auto is_one = [&](std::size_t count) { return count == one; };
+  return std::all_of(call.input_counts.begin(), call.input_counts.end(), is_one) &&
+         std::all_of(call.output_counts.begin(), call.output_counts.end(), is_one);
+}
+
 // Equal but for the buffers.
 bool alike(const Call& a, const Call& b) {
   return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
@@ -82,6 +95,10 @@ void Planner::bind(const Call& call, Binding& binding) {
   if (rooted(call.collective)) choice.params["root"] = call.root;
   auto plan = plans_.get(choice, rank_, size_);
   const PlanShape& shape = plan->shape;
+  if (shape.equal_counts && !counts_equal(call))
+    throw Unsupported("rank " + std::to_string(rank_) + ", " +
+                      std::string(name_of(call.collective)) + ": " + shape.algorithm +
+                      " serves equal counts only: choose another for these, or none");
   binding.element = size_of(call.dtype);
   binding.accumulator = size_of(accumulator_of(call.dtype));
   cut(call, shape, choice.chunk, binding);

@@ -50,6 +50,7 @@ std::uint32_t digest(const PlanShape& shape) {
     hash.number(channel.slots);
     hash.byte(channel.wide ? 1 : 0);
   }
+  hash.byte(shape.equal_counts ? 1 : 0);
   return hash.result();
 }
 

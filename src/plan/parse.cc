@@ -257,6 +257,7 @@ class Parser {
     plan_.shape.ranks = line.field("ranks", 1);
     plan_.shape.input_blocks = line.field("input", 0);
     plan_.shape.output_blocks = line.field("output", 0);
+    plan_.shape.equal_counts = line.take("equal");
     named_ = true;
   }
 

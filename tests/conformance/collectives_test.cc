@@ -232,6 +232,8 @@ const Configured kConfigured[] = {
     {"allreduce/two_level", "allreduce/scattered_of_5", {{"place", kFive}, {"wide", 0}}},
     {"reduce_scatter/two_level", "reduce_scatter/scattered_of_5", {{"place", kFive}}},
     {"allgather/two_level", "allgather/scattered_of_5", {{"place", kFive}}},
+    {"alltoall/two_level", "alltoall/levels_of_3", {{"node", 3}}},
+    {"alltoall/two_level", "alltoall/levels_of_5", {{"node", 5}}},
     {"reduce/two_level", "reduce/scattered_of_5", {{"place", kFive}, {"outer", "chain"}}},
     {"reduce/two_level", "reduce/levels_of_3", {{"node", 3}, {"leaders", 1}}},
 };

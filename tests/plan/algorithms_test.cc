@@ -42,6 +42,16 @@ const std::vector<Params> kNodes = {{},
                                     {{"place", std::vector{0, 1, 0, 1, 0}}},
                                     {{"place", std::vector{2, 1, 1, 0, 1, 1, 1, 1}}}};
 
+// The same for those that need the ranks of a node in order.
+const std::vector<Params> kInOrder = {{},
+                                      {{"node", 1}},
+                                      {{"node", 2}},
+                                      {{"node", 3}},
+                                      {{"node", 5}},
+                                      {{"node", 8}},
+                                      {{"place", std::vector{1, 1, 1, 0, 2}}},
+                                      {{"place", std::vector{2, 0, 0, 0, 1, 1, 1, 1}}}};
+
 const std::vector<Row> kRows = {
     {"allreduce/one_shot"},
     {"allreduce/two_shot"},
@@ -94,6 +104,7 @@ const std::vector<Row> kRows = {
     {"reduce_scatter/two_level", kNodes},
     {"alltoall/direct"},
     {"alltoall/pairwise"},
+    {"alltoall/two_level", kInOrder},
     {"gather/direct"},
     {"scatter/direct"},
     {"barrier/dissemination"},

@@ -21,8 +21,9 @@ bool has_root(Collective collective) {
 }
 
 // Whether the caller may give counts by rank.
-bool counts_differ(Collective collective) {
-  return fixed_blocks(collective, 1).input > 0 && collective != Collective::kSendRecv;
+bool counts_differ(const PlanShape& shape) {
+  return fixed_blocks(shape.collective, 1).input > 0 && !shape.equal_counts &&
+         shape.collective != Collective::kSendRecv;
 }
 
 using Counts = std::function<std::size_t(int, int)>;  // (from, to) -> elements
@@ -75,7 +76,7 @@ std::vector<Scenario> sizes_of(const PlanShape& shape, int trips) {
     return sizes;
   }
   sizes.push_back(counted(shape, name + "equal counts", [=](int, int) { return most; }));
-  if (!counts_differ(shape.collective) || trips == 0) return sizes;
+  if (!counts_differ(shape) || trips == 0) return sizes;
   // Neighbours differ; who has what, or nothing, changes with the size.
   std::size_t even = 2 * index(trips);
   auto by_rank = [&](const char* what, std::array<std::size_t, 4> cycle) {
