@@ -90,6 +90,7 @@ void bind_declarations(nb::class_<PyBuilder>& type) {
       .def(
           "blocks", [](PyBuilder& b, int input, int output) { b->blocks(input, output); },
           arg("input"), arg("output"))
+      .def("equal_counts", [](PyBuilder& b) { b->equal_counts(); })
       .def(
           "channel", [](PyBuilder& b, int slots, bool wide) { return b->channel(slots, wide); },
           arg("slots"), arg("wide") = false)

@@ -248,6 +248,17 @@ TEST(Algorithms, TheseAreReproducible) {
                                           "reduce/direct", "reduce_scatter/direct"}));
 }
 
+// Across nodes in half the bytes, for one more rounding a node of several ranks.
+TEST(Algorithms, NarrowSumsOfNodesAreRounded) {
+  for (const char* name : {"allreduce/two_level", "reduce_scatter/two_level"})
+    for (int node : {1, 2})
+      for (int wide : {0, 1}) {
+        VerifyReport report = verify(make_plan(name, 4, {{"node", node}, {"wide", wide}}), {3});
+        EXPECT_TRUE(report.ok()) << to_text(report);
+        EXPECT_EQ(report.rounds_partials, node > 1 && wide == 0) << name << " of " << node;
+      }
+}
+
 // DDP, FSDP and every data-parallel program rest on it.
 TEST(Algorithms, EveryAllreduceGivesAllRanksTheSameBits) {
   for (const std::string& name : builtin_algorithm_names()) {
