@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <random>
@@ -14,6 +15,7 @@
 #include "fabric/ofi/address.h"
 #include "fabric/ofi/inbox.h"
 #include "fabric/ofi/interface.h"
+#include "fabric/ofi/library.h"
 #include "fabric/ofi/message.h"
 #include "fabric/ofi/secret.h"
 #include "weft/communicator.h"
@@ -207,6 +209,22 @@ TEST(OfiInterface, IsTheOneThatIsAskedFor) {
   }
   ::unsetenv("WEFT_INTERFACE");
   EXPECT_FALSE(choose_interface().why.empty());
+}
+
+// Each test is a process of its own under ctest, so that this one is the first to load it.
+TEST(OfiLibrary, TakesNoSignalFromTheProcess) {
+  const auto handlers = [] {
+    std::vector<void (*)(int)> found;
+    for (int signal : {SIGHUP, SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SIGTERM}) {
+      struct sigaction now{};
+      sigaction(signal, nullptr, &now);
+      found.push_back(now.sa_handler);
+    }
+    return found;
+  };
+  const auto before = handlers();
+  library();
+  EXPECT_EQ(handlers(), before);
 }
 
 }  // namespace

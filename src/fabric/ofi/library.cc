@@ -1,6 +1,7 @@
 #include "fabric/ofi/library.h"
 
 #include <dlfcn.h>
+#include <csignal>
 
 #include "weft/error.h"
 
@@ -9,6 +10,26 @@ namespace {
 
 constexpr const char* kFile = "libfabric.so.1";
 
+// The process's signal handlers, put back at the end. Libraries that libfabric brings along
+// (libinfinipath) take those of fatal signals when they are loaded, write a file into the working
+// directory and hide the crash from whoever watches for it.
+class Handlers {
+ public:
+  Handlers() {
+    for (int i = 1; i < kSignals; ++i) sigaction(i, nullptr, &before_[i]);
+  }
+  ~Handlers() {
+    // Refused for the two that nobody may handle.
+    for (int i = 1; i < kSignals; ++i) sigaction(i, &before_[i], nullptr);
+  }
+  Handlers(const Handlers&) = delete;
+  Handlers& operator=(const Handlers&) = delete;
+
+ private:
+  static constexpr int kSignals = 32;  // those after it are the C library's or nobody's
+  struct sigaction before_[kSignals] = {};
+};
+
 template <typename Function>
 void find(void* file, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(file, name));
@@ -16,6 +37,7 @@ void find(void* file, const char* name, Function& function) {
 }
 
 Library load() {
+  const Handlers handlers;
   // Never closed: its threads and tables may be in use until the process ends.
   void* const file = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
   if (!file) {
