@@ -52,7 +52,6 @@ class OfiFabric final : public FarFabric {
   void ring() override;
 
  private:
-  std::vector<Address> parse_members(const std::vector<std::string>& addresses, int me) const;
   std::shared_ptr<Remote> remote(const Address& address);
   std::shared_ptr<Remote> find(const Token& token);
   std::vector<std::shared_ptr<Remote>> remotes();

@@ -2,6 +2,7 @@
 
 #include "base/membarrier.h"
 #include "fabric/doorbell.h"
+#include "fabric/members.h"
 #include "fabric/shm/endpoint.h"
 #include "weft/error.h"
 
@@ -12,24 +13,6 @@ namespace {
 std::shared_ptr<Mapping> make_doorbell(Segments& segments) {
   segments.allocate(sizeof(Doorbell), Segments::Use::kInternal);
   return segments.find(kDoorbellSegment)->mapping;
-}
-
-std::string member(std::size_t place, const Address& address) {
-  return "rank " + std::to_string(place) + " (" + address.process() + "): ";
-}
-
-// Runs `step` for one member and lets its error name the member.
-template <typename Step>
-void naming(std::size_t place, const Address& address, Step step) {
-  try {
-    step();
-  } catch (const PeerLost& error) {
-    throw PeerLost(member(place, address) + error.what());
-  } catch (const Timeout& error) {
-    throw Timeout(member(place, address) + error.what());
-  } catch (const Unsupported& error) {
-    throw Unsupported(member(place, address) + error.what());
-  }
 }
 
 }  // namespace
@@ -61,29 +44,6 @@ std::string ShmFabric::obstacle(const std::string& address) const {
   return address_.obstacle(Address::parse(address));
 }
 
-std::vector<Address> ShmFabric::parse_members(const std::vector<std::string>& addresses,
-                                              int me) const {
-  if (me < 0 || static_cast<std::size_t>(me) >= addresses.size()) {
-    throw InvalidArgument("me: " + std::to_string(me) + " is no place among " +
-                          std::to_string(addresses.size()) + " addresses");
-  }
-  std::vector<Address> members(addresses.size());
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    if (addresses[i].empty()) continue;
-    members[i] = Address::parse(addresses[i]);
-    const bool own = members[i].token == token_;
-    if (own != (static_cast<int>(i) == me)) {
-      throw InvalidArgument("addresses: this fabric's own is to stand at place " +
-                            std::to_string(me) + " and nowhere else; every rank needs a fabric");
-    }
-    const std::string why = own ? "" : address_.obstacle(members[i]);
-    if (!why.empty()) {
-      throw Unsupported("shm cannot reach rank " + std::to_string(i) + ": " + why);
-    }
-  }
-  return members;
-}
-
 std::shared_ptr<Remote> ShmFabric::remote(const Address& address) {
   NoFork no_fork;
   std::lock_guard lock(mutex_);
@@ -100,7 +60,7 @@ std::unique_ptr<Endpoint> ShmFabric::open(const std::vector<std::string>& addres
                                           Clock::time_point deadline) {
   mark_.check();
   const Clock::duration patience = deadline - Clock::now();
-  const std::vector<Address> members = parse_members(addresses, me);
+  const std::vector<Address> members = parse_members(name(), address_, addresses, me);
   std::vector<std::shared_ptr<Remote>> remotes(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (static_cast<int>(i) == me || addresses[i].empty()) continue;

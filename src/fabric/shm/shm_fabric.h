@@ -47,7 +47,6 @@ class ShmFabric final : public Fabric {
   void ring() override;
 
  private:
-  std::vector<Address> parse_members(const std::vector<std::string>& addresses, int me) const;
   std::shared_ptr<Remote> remote(const Address& address);
   Doorbell& doorbell() const { return *reinterpret_cast<Doorbell*>(doorbell_->data()); }
 
