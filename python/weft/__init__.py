@@ -18,7 +18,7 @@ from weft._build_info import VERSION as __version__
 
 if TYPE_CHECKING:
     from weft.arrays import empty, is_symmetric
-    from weft.communicator import ANY_SOURCE, Communicator, init
+    from weft.communicator import ANY_SOURCE, Communicator
     from weft.cost import fit, price
     from weft.errors import (
         Aborted,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Unsupported,
         WeftError,
     )
+    from weft.join import init
     from weft.plan import algorithm
     from weft.request import Request
     from weft.searching import search
@@ -62,7 +63,7 @@ __all__ = [
 
 _MODULES = {
     "weft.arrays": ("empty", "is_symmetric"),
-    "weft.communicator": ("ANY_SOURCE", "Communicator", "init"),
+    "weft.communicator": ("ANY_SOURCE", "Communicator"),
     "weft.cost": ("fit", "price"),
     "weft.errors": (
         "Aborted",
@@ -75,6 +76,7 @@ _MODULES = {
         "Unsupported",
         "WeftError",
     ),
+    "weft.join": ("init",),
     "weft.plan": ("algorithm",),
     "weft.request": ("Request",),
     "weft.searching": ("search",),

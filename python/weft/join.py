@@ -1,0 +1,60 @@
+"""How ranks come together: `weft.init`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from weft import _core
+from weft.communicator import Communicator
+from weft.rendezvous import find, place
+
+
+def init(
+    rank: int | None = None,
+    size: int | None = None,
+    rendezvous: Any = None,
+    timeout: float = 300.0,
+    reproducible: bool = False,
+    tuning: str | os.PathLike[str] = "",
+    fabric: str = "",
+) -> Communicator:
+    """Joins the other ranks: collective over all `size` of them.
+
+    When it returns all have come together, and nobody needs the rendezvous any more.
+
+    What is not given comes from the environment: RANK, WORLD_SIZE, and WEFT_RENDEZVOUS (a
+    directory) or torchrun's MASTER_ADDR and MASTER_PORT (through torch's store).
+
+    Args:
+        rank: this rank, 0 <= rank < size.
+        size: the number of ranks.
+        rendezvous: a directory that all ranks see and that is new for each job, a torch store,
+            or any object with `set(key: str, value: bytes)` and
+            `get(key: str, seconds: float) -> bytes`. A store serves one communicator; a directory
+            or torch store any number, if all ranks make them in the same order.
+        timeout: seconds that any wait may last, here and later in calls.
+        reproducible: sums of floating and complex elements get the same bits whatever the
+            algorithm, chunks, root, placement and instruction set. Holds for all ranks if any of
+            them asks for it, here or by WEFT_REPRODUCIBLE=1. An algorithm that is named in a call
+            and adds up otherwise raises `Unsupported`.
+        tuning: the tuning file by which algorithms are chosen, "none" for none; by default what
+            WEFT_TUNING says, or the user's own that `weft tune` wrote. Rank 0's holds for all.
+        fabric: "shm", "ofi" (libfabric) or "shm+ofi" (the first within a node, the second across),
+            equal on all ranks; by default what WEFT_FABRIC says, else shm where it reaches all
+            ranks, and shm+ofi where they are on several hosts.
+
+    Raises:
+        Timeout: naming the ranks that did not come.
+        InvalidArgument: where rank, size or rendezvous is not known, saying the ways to give it;
+            where the tuning file or a variable of the environment is wrong, on all ranks.
+        Unsupported: where the fabric cannot reach all ranks, saying why.
+    """
+    rank, size = place(rank, size)
+    store, host = find(rendezvous, rank, size, timeout)
+    core = _core.Communicator.create(
+        store, rank, size, timeout, reproducible, os.fspath(tuning), fabric
+    )
+    comm = Communicator(core, host)
+    comm.barrier()
+    return comm
