@@ -48,6 +48,25 @@ def test_nothing_is_faster_than_the_bound():
             assert price.seconds >= least, space.algorithm
 
 
+def test_what_refuses_the_ranks_is_not_searched():
+    def pairs(ranks, params):
+        return None if ranks == 2 else "only pairs"
+
+    @weft.plan.algorithm("barrier/of_a_pair", refuses=pairs)
+    def barrier(b):
+        channel = b.channel(slots=1)
+        with b.once():
+            for other in range(1 - b.rank, b.ranks, 2):
+                b.signal([other], channel)
+                b.wait(other, channel)
+                b.credit(other, channel)
+
+    place = load("tsubame3")
+    found = {ranks: [s.algorithm for s in spaces("barrier", place, ranks)] for ranks in (2, 16)}
+    assert "barrier/of_a_pair" in found[2]
+    assert found[16] == [name for name in found[2] if name != "barrier/of_a_pair"]
+
+
 def test_levels_are_found_where_nodes_are():
     place = load("tsubame3")
     found = search("allreduce", place, ranks=16, nbytes=8 * M, slot_bytes=0, simulate=False)

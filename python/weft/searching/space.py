@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from weft._core import Topology, fit, reaches_into_peers
 from weft.errors import WeftError
@@ -97,7 +98,7 @@ class Space:
 
 
 def spaces(collective: str, topology: Topology, ranks: int) -> list[Space]:
-    """All algorithms of a collective that need no symmetric memory."""
+    """All algorithms of a collective that need no symmetric memory and serve so many ranks."""
     found = []
     for name in algorithm_names():
         algorithm = find_algorithm(name)
@@ -106,7 +107,10 @@ def spaces(collective: str, topology: Topology, ranks: int) -> list[Space]:
         small = _small_plan(name)
         if small is None or reaches_into_peers(algorithm, small.shape.ranks):
             continue
-        found.append(Space(name, _axes(algorithm, small, topology, ranks)))
+        fitted = _fitted(algorithm, topology, ranks)
+        space = Space(name, _axes(small, fitted, ranks))
+        if any(not algorithm.refuses(ranks, {**fitted, **c.values()}) for c in space.coarse()):
+            found.append(space)
     return found
 
 
@@ -125,12 +129,15 @@ def _small_plan(algorithm: str) -> Plan | None:
     return None
 
 
-def _axes(algorithm: Algorithm, small: Plan, topology: Topology, ranks: int) -> dict[str, Axis]:
-    """By the names of parameters, as `weft.fit`: a user's own algorithm is searched as well."""
+def _fitted(algorithm: Algorithm, topology: Topology, ranks: int) -> dict[str, Any]:
     try:
-        fitted = fit(algorithm, ranks, {}, topology)
+        return fit(algorithm, ranks, {}, topology)
     except WeftError:
-        fitted = {}
+        return {}
+
+
+def _axes(small: Plan, fitted: Mapping[str, Any], ranks: int) -> dict[str, Axis]:
+    """By the names of parameters, as `weft.fit`: a user's own algorithm is searched as well."""
     own = fitted.get("node")
     node = own if isinstance(own, int) else 0
     known = {
