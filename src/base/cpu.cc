@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <sstream>
 
+#include "base/host.h"
 #include "base/small_file.h"
 
 namespace weft {
@@ -133,23 +135,60 @@ int usable_cores() { return cpu_limits().usable(); }
 
 std::string cpu_share(const CpuProbe& probe) {
   const CpuLimits limits = cpu_limits(probe);
-  std::string share = std::to_string(limits.quota);
-  for (int processor : limits.processors) share += " " + std::to_string(processor);
-  return share;
+  const std::string kernel = host_identity().boot;
+  return (kernel.empty() ? "?" : kernel) + " " + std::to_string(limits.quota) + " " +
+         ranges_of(limits.processors);
 }
 
-int shared_cores(const std::vector<std::string>& shares) {
-  CpuLimits all;
+std::string ranges_of(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += (i == 0 ? "" : ",") + std::to_string(numbers[i]);
+    if (last > i) text += "-" + std::to_string(numbers[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+namespace {
+
+struct Shared {
+  int ranks = 0;
+  CpuLimits limits;
   std::set<int> processors;
+
+  void add(std::istringstream& share) {
+    double quota = 0;
+    share >> quota;
+    if (quota > 0 && (limits.quota == 0 || quota < limits.quota)) limits.quota = quota;
+    for (int first; share >> first; share.ignore()) {
+      int last = first;
+      if (share.peek() == '-') share.ignore() >> last;
+      for (int processor = first; processor <= last; ++processor) processors.insert(processor);
+    }
+    limits.affinity = std::max(1, static_cast<int>(processors.size()));
+    ++ranks;
+  }
+};
+
+}  // namespace
+
+Crowd densest(const std::vector<std::string>& shares) {
+  std::map<std::string, Shared> machines;  // by the boot id of their kernel
   for (const std::string& share : shares) {
     std::istringstream words(share);
-    double quota = 0;
-    words >> quota;
-    if (quota > 0 && (all.quota == 0 || quota < all.quota)) all.quota = quota;
-    for (int processor; words >> processor;) processors.insert(processor);
+    std::string kernel;
+    words >> kernel;
+    machines[kernel].add(words);
   }
-  all.affinity = std::max(1, static_cast<int>(processors.size()));
-  return all.usable();
+  Crowd densest;
+  for (const auto& [kernel, shared] : machines) {
+    const Crowd here{shared.ranks, shared.limits.usable()};
+    if (here.ranks * densest.cores > densest.ranks * here.cores) densest = here;
+  }
+  return densest;
 }
 
 int socket_of(const std::vector<int>& processors, const std::string& root) {

@@ -36,10 +36,20 @@ int socket_of(const std::vector<int>& processors, const std::string& root = "");
 // cpu_limits().usable()
 int usable_cores();
 
-// This process's limits for the others on its machine, and how many cores ranks with such
-// limits have together: ranks that are bound to a core each have as many as there are ranks.
+// Numbers that grow, as the kernel lists processors: "0-3,8".
+std::string ranges_of(const std::vector<int>& numbers);
+
+// This process's limits and its machine, for the other ranks of a job.
 std::string cpu_share(const CpuProbe& probe = {});
-int shared_cores(const std::vector<std::string>& shares);
+
+// Ranks of one machine and the cores that their limits leave them together: ranks that are bound to
+// a core each have as many as there are ranks.
+struct Crowd {
+  int ranks = 0, cores = 1;
+  bool crowded() const { return ranks > cores; }
+};
+// The machine with the most ranks a core, of the shares of all ranks.
+Crowd densest(const std::vector<std::string>& shares);
 
 // What the launcher said of threads and local ranks, as it stands in the environment:
 // (name, value) of those of OMP_NUM_THREADS, LOCAL_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_SIZE,

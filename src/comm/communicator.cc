@@ -129,7 +129,7 @@ Members introduce(const Exchange& exchange, const std::string& address, int rank
     members.machines.push_back(words.at(4));
   }
   settings.reproducible = reproducible;
-  settings.crowded = static_cast<int>(all.size()) > shared_cores(shares);
+  settings.crowded = densest(shares).crowded();
   settings.place = members.place();
   return members;
 }

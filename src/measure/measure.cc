@@ -23,11 +23,11 @@ constexpr std::size_t kLeast = std::size_t{128} << 10, kGrowth = 2, kCached = st
 constexpr int kTrips = 200;  // of a message, there and back, between two looks at the clock
 
 void refuse_a_crowd(Probe& probe) {
-  const int cores = shared_cores(probe.exchange(cpu_share()));
-  if (probe.size() > cores)
-    throw Unsupported(std::to_string(probe.size()) + " ranks on " + std::to_string(cores) +
-                      " cores take turns, which no topology describes: measure with " +
-                      std::to_string(cores) + " ranks at most");
+  const Crowd crowd = densest(probe.exchange(cpu_share()));
+  const std::string ranks = std::to_string(crowd.ranks), cores = std::to_string(crowd.cores);
+  if (crowd.crowded())
+    throw Unsupported(ranks + " ranks on " + cores + " cores take turns, which no topology " +
+                      "describes: measure with " + cores + " ranks at most");
 }
 
 void refuse_hosts(Probe& probe) {

@@ -163,15 +163,30 @@ TEST(Cpu, TheMaskIsTheCallingThreads) {
 TEST(Cpu, RanksShareWhatTheyHaveTogether) {
   struct Row {
     std::vector<std::string> shares;
-    int cores;
+    Crowd densest;
   };
-  for (const Row& row : std::vector<Row>{{{"0 0 1", "0 0 1"}, 2},
-                                         {{"0 0", "0 1"}, 2},
-                                         {{"0 3", "0 3"}, 1},
-                                         {{"0 0 1 2 3", "1.5 0 1 2 3"}, 2},
-                                         {{"0 0 1", "0 1 2", "0 7"}, 4}})
-    EXPECT_EQ(shared_cores(row.shares), row.cores) << row.shares.back();
-  EXPECT_EQ(shared_cores({cpu_share(), cpu_share()}), usable_cores());
+  for (const Row& row : std::vector<Row>{{{"a 0 0-1", "a 0 0,1"}, {2, 2}},
+                                         {{"a 0 0", "a 0 1"}, {2, 2}},
+                                         {{"a 0 3", "a 0 3"}, {2, 1}},
+                                         {{"a 0 0-3", "a 1.5 0-3"}, {2, 2}},
+                                         {{"a 0 0-1", "a 0 1-2", "a 0 7"}, {3, 4}},
+                                         // Equal numbers on two machines are not the same cores.
+                                         {{"a 0 0", "b 0 0"}, {1, 1}},
+                                         {{"a 0 0-7", "b 0 0-1", "b 0 0-1"}, {2, 2}},
+                                         {{"a 0 0,2-4", "b 0 0", "b 0 0"}, {2, 1}}}) {
+    const Crowd found = densest(row.shares);
+    EXPECT_EQ(found.ranks, row.densest.ranks) << row.shares.back();
+    EXPECT_EQ(found.cores, row.densest.cores) << row.shares.back();
+  }
+  const Crowd here = densest({cpu_share(), cpu_share()});
+  EXPECT_EQ(here.ranks, 2);
+  EXPECT_EQ(here.cores, usable_cores());
+}
+
+TEST(Cpu, Ranges) {
+  for (const auto& [numbers, text] : std::vector<std::pair<std::vector<int>, std::string>>{
+           {{}, ""}, {{5}, "5"}, {{0, 1, 2, 8}, "0-2,8"}, {{0, 2, 4, 5}, "0,2,4-5"}})
+    EXPECT_EQ(ranges_of(numbers), text);
 }
 
 TEST(Cpu, LaunchHintsAreTheEnvironments) {
