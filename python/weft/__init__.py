@@ -2,7 +2,7 @@
 
     import numpy as np, weft
 
-    with weft.init() as comm:            # under torchrun, or with WEFT_RENDEZVOUS
+    with weft.init() as comm:            # under torchrun, srun or mpirun
         total = comm.allreduce(np.ones(4))
 
 `weft.Communicator` documents the calls, `weft.errors` what they raise, `weft.plan` how to write and
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from weft.arrays import empty, is_symmetric
     from weft.communicator import ANY_SOURCE, Communicator
     from weft.cost import fit, price
+    from weft.environment import launch_environment
     from weft.errors import (
         Aborted,
         InternalError,
@@ -56,6 +57,7 @@ __all__ = [
     "fit",
     "init",
     "is_symmetric",
+    "launch_environment",
     "price",
     "search",
     "simulate",
@@ -65,6 +67,7 @@ _MODULES = {
     "weft.arrays": ("empty", "is_symmetric"),
     "weft.communicator": ("ANY_SOURCE", "Communicator"),
     "weft.cost": ("fit", "price"),
+    "weft.environment": ("launch_environment",),
     "weft.errors": (
         "Aborted",
         "InternalError",

@@ -7,7 +7,8 @@ from typing import Any
 
 from weft import _core
 from weft.communicator import Communicator
-from weft.rendezvous import find, place
+from weft.environment import place
+from weft.rendezvous import find
 
 
 def init(
@@ -23,8 +24,9 @@ def init(
 
     When it returns all have come together, and nobody needs the rendezvous any more.
 
-    What is not given comes from the environment: RANK, WORLD_SIZE, and WEFT_RENDEZVOUS (a
-    directory) or torchrun's MASTER_ADDR and MASTER_PORT (through torch's store).
+    What is not given comes from the environment: RANK and WORLD_SIZE, else what Slurm's srun or an
+    mpirun says; and WEFT_RENDEZVOUS (a directory), else MASTER_ADDR and MASTER_PORT, else what
+    follows from the launcher's job (both through torch's store). docs/launching.md has commands.
 
     Args:
         rank: this rank, 0 <= rank < size.
@@ -47,7 +49,8 @@ def init(
     Raises:
         Timeout: naming the ranks that did not come.
         InvalidArgument: where rank, size or rendezvous is not known, saying the ways to give it;
-            where the tuning file or a variable of the environment is wrong, on all ranks.
+            where RANK contradicts what the launcher says; where the tuning file or a variable of
+            the environment is wrong, on all ranks.
         Unsupported: where the fabric cannot reach all ranks, saying why.
     """
     rank, size = place(rank, size)

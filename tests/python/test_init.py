@@ -170,7 +170,7 @@ def test_programs_end_without_a_trace(name, tmp_path):
         ({}, "RANK is not set.*torchrun.*WEFT_RENDEZVOUS"),
         ({"RANK": "0"}, "WORLD_SIZE is not set.*torchrun.*WEFT_RENDEZVOUS"),
         ({"RANK": "0", "WORLD_SIZE": "2"}, "no rendezvous.*torchrun.*WEFT_RENDEZVOUS"),
-        ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "h"}, "no rendezvous"),
+        ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "h"}, "MASTER_PORT is not set"),
         ({"RANK": "zero", "WORLD_SIZE": "2"}, "RANK is 'zero': set it to a whole number"),
         ({"RANK": "2", "WORLD_SIZE": "2"}, "rank 2 of 2 ranks"),
     ],
