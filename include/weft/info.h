@@ -15,15 +15,18 @@ struct FabricInfo {
   std::string text;  // how it moves bytes, or why it is not there
 };
 
+// Caches alike.
 struct CacheInfo {
   int level = 0;
-  std::string type;  // "Data", "Instruction", "Unified"
-  std::size_t bytes = 0;
-  std::string shared_by;  // processors, as the kernel lists them: "0,8"
+  std::string type;                    // "Data", "Unified"
+  std::size_t bytes = 0;               // of each
+  std::vector<std::string> shared_by;  // the processors of each, as the kernel lists them: "0,8"
 };
 
-struct NumaInfo {
-  int node = 0;
+// A socket or a memory node.
+struct DomainInfo {
+  int number = 0;
+  int cores = 0;
   std::string processors;  // "0-7"
   std::size_t bytes = 0;   // of memory
 };
@@ -43,8 +46,10 @@ struct SystemInfo {
   // Variables by which launchers tell of threads and ranks, as far as they are set.
   std::vector<std::pair<std::string, std::string>> launch_hints;
 
-  std::vector<CacheInfo> caches;  // of the first processor
-  std::vector<NumaInfo> numa_nodes;
+  // Why hwloc cannot be asked, and the remedy: these lists are empty then. Empty: it was.
+  std::string layout_missing;
+  std::vector<DomainInfo> sockets, numa_nodes;
+  std::vector<CacheInfo> caches;
 
   std::size_t huge_page_bytes = 0;
   std::size_t huge_pages_reserved = 0;

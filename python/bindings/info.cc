@@ -24,22 +24,33 @@ nb::list caches(const weft::SystemInfo& info) {
     row["level"] = cache.level;
     row["type"] = cache.type.c_str();
     row["bytes"] = cache.bytes;
-    row["shared_by"] = cache.shared_by.c_str();
+    nb::list shared_by;
+    for (const std::string& processors : cache.shared_by) shared_by.append(processors.c_str());
+    row["shared_by"] = shared_by;
     rows.append(row);
   }
   return rows;
 }
 
-nb::list numa_nodes(const weft::SystemInfo& info) {
+nb::list domains(const std::vector<weft::DomainInfo>& infos) {
   nb::list rows;
-  for (const weft::NumaInfo& node : info.numa_nodes) {
+  for (const weft::DomainInfo& domain : infos) {
     nb::dict row;
-    row["node"] = node.node;
-    row["processors"] = node.processors.c_str();
-    row["bytes"] = node.bytes;
+    row["number"] = domain.number;
+    row["cores"] = domain.cores;
+    row["processors"] = domain.processors.c_str();
+    row["bytes"] = domain.bytes;
     rows.append(row);
   }
   return rows;
+}
+
+// Like a fabric: whether it is known, and by what or why not.
+nb::dict layout(const weft::SystemInfo& info) {
+  nb::dict row;
+  row["available"] = info.layout_missing.empty();
+  row["text"] = info.layout_missing.empty() ? "by hwloc" : info.layout_missing.c_str();
+  return row;
 }
 
 nb::dict hints(const weft::SystemInfo& info) {
@@ -62,7 +73,9 @@ nb::dict system_info() {
   all["usable_cores"] = info.usable_cores;
   all["launch_hints"] = hints(info);
   all["caches"] = caches(info);
-  all["numa_nodes"] = numa_nodes(info);
+  all["layout"] = layout(info);
+  all["sockets"] = domains(info.sockets);
+  all["numa_nodes"] = domains(info.numa_nodes);
   all["huge_page_bytes"] = info.huge_page_bytes;
   all["huge_pages_reserved"] = info.huge_pages_reserved;
   all["transparent_huge_pages"] = info.transparent_huge_pages.c_str();

@@ -25,6 +25,12 @@ has_libfabric() {
   echo '#include <rdma/fi_endpoint.h>' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null
 }
 
+# What sockets and caches are known by. Optional: nothing else needs it. Debian's package brings
+# the library as well.
+has_hwloc() {
+  echo '#include <hwloc.h>' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null
+}
+
 readonly arm_packages=(g++-aarch64-linux-gnu qemu-user-static googletest)
 
 # What scripts/test-arm needs: Debian's cross compiler, an emulator, GoogleTest as sources.
@@ -83,6 +89,9 @@ system_packages() {
   if [[ $1 == test ]] && ! has_libfabric; then
     apt_install libfabric-dev
   fi
+  if [[ $1 == test ]] && ! has_hwloc; then
+    apt_install libhwloc-dev
+  fi
   if [[ $1 == test ]] && ! command -v ip >/dev/null; then
     apt_install iproute2  # tests/hosts
   fi
@@ -101,6 +110,9 @@ system_packages() {
   fi
   if [[ $1 == test ]] && ! has_libfabric; then
     note "libfabric is missing (Debian, Ubuntu: libfabric-dev): ranks will reach each other on one host only"
+  fi
+  if [[ $1 == test ]] && ! has_hwloc; then
+    note "hwloc is missing (Debian, Ubuntu: libhwloc-dev): sockets and caches will not be known"
   fi
   if [[ $1 == test ]] && ! has_simgrid; then
     note "SimGrid is missing (Debian, Ubuntu: libsimgrid-dev): \`weft simulate\` will not be built, nor tested"

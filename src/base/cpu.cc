@@ -191,14 +191,6 @@ Crowd densest(const std::vector<std::string>& shares) {
   return densest;
 }
 
-int socket_of(const std::vector<int>& processors, const std::string& root) {
-  std::set<std::string> found;
-  for (int processor : processors)
-    found.insert(line_of(root + "/sys/devices/system/cpu/cpu" + std::to_string(processor) +
-                         "/topology/physical_package_id"));
-  return found.size() == 1 && !found.begin()->empty() ? std::atoi(found.begin()->c_str()) : -1;
-}
-
 std::vector<std::pair<std::string, std::string>> launch_hints() {
   std::vector<std::pair<std::string, std::string>> hints;
   for (const char* name : {"OMP_NUM_THREADS", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",

@@ -30,9 +30,6 @@ struct CpuLimits {
 // Read afresh at each call: quotas and masks change. Thread safe.
 CpuLimits cpu_limits(const CpuProbe& probe = {});
 
-// The socket that all of these processors are of; -1: of several, or not known.
-int socket_of(const std::vector<int>& processors, const std::string& root = "");
-
 // cpu_limits().usable()
 int usable_cores();
 

@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/cpu.h"
+#include "base/layout.h"
 #include "base/machine.h"
 #include "base/version.h"
 #include "comm/fabrics.h"
@@ -20,6 +23,33 @@ std::vector<FabricInfo> fabrics() {
           ofi_info(),
           {"mpi", false, later},
           {"shmem", false, later}};
+}
+
+std::vector<DomainInfo> described(const std::vector<Domain>& domains) {
+  std::vector<DomainInfo> rows;
+  for (const Domain& domain : domains)
+    rows.push_back({domain.number, domain.cores, ranges_of(domain.processors), domain.bytes});
+  return rows;
+}
+
+std::vector<CacheInfo> described(const std::vector<Cache>& caches) {
+  std::vector<CacheInfo> rows;
+  for (const Cache& cache : caches) {
+    const auto alike = [&](const CacheInfo& row) {
+      return row.level == cache.level && row.type == cache.type && row.bytes == cache.bytes;
+    };
+    auto row = std::find_if(rows.begin(), rows.end(), alike);
+    if (row == rows.end()) row = rows.insert(row, {cache.level, cache.type, cache.bytes, {}});
+    row->shared_by.push_back(ranges_of(cache.processors));
+  }
+  return rows;
+}
+
+void describe(const Layout& layout, SystemInfo& info) {
+  info.layout_missing = layout.missing;
+  info.sockets = described(layout.sockets);
+  info.numa_nodes = described(layout.numa_nodes);
+  info.caches = described(layout.caches);
 }
 
 }  // namespace
@@ -38,8 +68,7 @@ SystemInfo system_info() {
   info.quota_file = limits.quota_file;
   info.usable_cores = limits.usable();
   info.launch_hints = launch_hints();
-  info.caches = std::move(machine.caches);
-  info.numa_nodes = std::move(machine.numa_nodes);
+  describe(read_layout(), info);
   info.huge_page_bytes = machine.huge_page_bytes;
   info.huge_pages_reserved = machine.huge_pages_reserved;
   info.transparent_huge_pages = std::move(machine.transparent_huge_pages);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/cpu.h"
+#include "base/layout.h"
 #include "measure/probe.h"
 #include "measure/small_calls.h"
 #include "measure/stream.h"
@@ -97,7 +98,7 @@ Topology measure(Communicator& communicator, const MeasureOptions& options) {
   refuse_hosts(probe);
   refuse_a_crowd(probe);
   const std::vector<std::string> sockets =
-      probe.exchange(std::to_string(socket_of(cpu_limits().processors)));
+      probe.exchange(std::to_string(domain_of(read_layout().sockets, cpu_limits().processors)));
   for (int rank = 0; rank < size; ++rank) {
     made.vertices.push_back(
         {"rank" + std::to_string(rank), 0, std::stoi(sockets[static_cast<std::size_t>(rank)])});

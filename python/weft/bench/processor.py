@@ -12,8 +12,7 @@ from weft.bench.cases import size_text
 def describe_processor() -> str:
     """Such as "AMD EPYC, family 26 model 2, 2 cores, caches L1 48K, L2 1M, L3 32M"."""
     known = _core.system_info()
-    caches = [c for c in known["caches"] if c["type"] != "Instruction"]
-    sizes = ", ".join(f"L{c['level']} {size_text(c['bytes'])}" for c in caches)
+    sizes = ", ".join(f"L{c['level']} {size_text(c['bytes'])}" for c in known["caches"])
     parts = [known["processor"], *_family(), f"{known['online_processors']} cores"]
     return ", ".join([*parts, f"caches {sizes}"] if sizes else parts)
 

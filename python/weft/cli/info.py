@@ -87,8 +87,10 @@ def _lines(known: dict[str, Any]) -> list[tuple[str, str]]:
         ("processor", known["processor"] or "not known"),
         ("cores", _cores(known)),
         *((name, value) for name, value in known["launch_hints"].items()),
+        ("sockets, caches", _layout(known["layout"])),
+        *((f"socket {s['number']}", _domain(s)) for s in known["sockets"]),
+        *((f"NUMA node {n['number']}", _domain(n)) for n in known["numa_nodes"]),
         *((f"cache L{c['level']} {c['type'].lower()}", _cache(c)) for c in known["caches"]),
-        *((f"NUMA node {n['node']}", _node(n)) for n in known["numa_nodes"]),
         ("huge pages", _huge_pages(known)),
         ("tuning file", _availability(known["tuning"])),
     ]
@@ -108,12 +110,31 @@ def _cores(known: dict[str, Any]) -> str:
     )
 
 
+def _layout(layout: dict[str, Any]) -> str:
+    if layout["available"]:
+        return f"[green]known[/]: {layout['text']}"
+    return f"[yellow]not known[/]: {layout['text']}"
+
+
+def _domain(domain: dict[str, Any]) -> str:
+    memory = f", {_bytes(domain['bytes'])}" if domain["bytes"] else ""
+    return f"{_count(domain['cores'], 'core')}, processors {domain['processors']}{memory}"
+
+
+_SHOWN = 4  # caches alike whose processors are listed
+
+
 def _cache(cache: dict[str, Any]) -> str:
-    return f"{_bytes(cache['bytes'])}, shared by processors {cache['shared_by']}"
+    shared_by = cache["shared_by"]
+    more = "; ..." if len(shared_by) > _SHOWN else ""
+    return (
+        f"{_count(len(shared_by), 'cache')} of {_bytes(cache['bytes'])}, "
+        f"of processors {'; '.join(shared_by[:_SHOWN])}{more}"
+    )
 
 
-def _node(node: dict[str, Any]) -> str:
-    return f"processors {node['processors']}, {_bytes(node['bytes'])}"
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 def _huge_pages(known: dict[str, Any]) -> str:
