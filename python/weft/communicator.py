@@ -40,9 +40,8 @@ class Communicator:
     As a context manager it closes itself, or aborts if the block raised.
     """
 
-    def __init__(self, core: _core.Communicator, host: Any = None) -> None:
+    def __init__(self, core: _core.Communicator) -> None:
         self._core = core
-        self._host = host  # what serves the rendezvous to others lives as long as this
 
     @property
     def rank(self) -> int:
@@ -298,7 +297,6 @@ class Communicator:
     def close(self) -> None:
         """Waits until peers have read what was sent to them, then leaves. May be called again."""
         self._core.close()
-        self._host = None
 
     def algorithm_for(
         self,

@@ -54,10 +54,10 @@ def init(
         Unsupported: where the fabric cannot reach all ranks, saying why.
     """
     rank, size = place(rank, size)
-    store, host = find(rendezvous, rank, size, timeout)
+    store = find(rendezvous, rank, size, timeout)
     core = _core.Communicator.create(
         store, rank, size, timeout, reproducible, os.fspath(tuning), fabric
     )
-    comm = Communicator(core, host)
+    comm = Communicator(core)
     comm.barrier()
     return comm

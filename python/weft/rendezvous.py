@@ -14,6 +14,10 @@ from weft.errors import InvalidArgument, Timeout
 # the n-th weft.init() of one rank meets the n-th of the others.
 _made: Counter[tuple[str, int]] = Counter()
 
+# Connections to torch's stores, and in rank 0 what serves them, as long as the process lives: a
+# store that ended with its communicator would take those along who are on their way to the next.
+_connected: dict[tuple[str, int, int], Any] = {}
+
 
 class Store(Protocol):
     """A key-value store that all ranks share, as `weft.init(rendezvous=...)` takes it."""
@@ -46,27 +50,26 @@ class TorchStore:
         return bytes(self._store.get(name))
 
 
-def find(rendezvous: Any, rank: int, size: int, timeout: float) -> tuple[Any, Any]:
-    """The store for one new communicator, and what hosts it (None: nothing here).
+def find(rendezvous: Any, rank: int, size: int, timeout: float) -> Any:
+    """The store for one new communicator.
 
     `rendezvous` is a directory, a `Store`, a torch store, or None for the environment's.
     """
-    host = None
     if rendezvous is None:
         rendezvous = os.environ.get("WEFT_RENDEZVOUS")
     if rendezvous is None and size == 1:
-        return _Alone(), None
+        return _Alone()
     if rendezvous is None:
-        rendezvous, host = _torch_store(rank, size, timeout)
+        rendezvous = _torch_store(rank, size, timeout)
     if isinstance(rendezvous, (str, os.PathLike)):
         directory = os.path.abspath(os.fspath(rendezvous))
         _made[directory, rank] += 1
-        return os.path.join(directory, f"weft{_made[directory, rank]}"), None
+        return os.path.join(directory, f"weft{_made[directory, rank]}")
     if hasattr(rendezvous, "wait"):
         # The store counts for us: it outlives what this process knows of it.
         made = rendezvous.add(f"weft/made/{rank}", 1)
-        return TorchStore(rendezvous, f"weft/{made}/"), host
-    return rendezvous, None
+        return TorchStore(rendezvous, f"weft/{made}/")
+    return rendezvous
 
 
 class _Alone:
@@ -84,7 +87,7 @@ class _Alone:
         return self._values[key]
 
 
-def _torch_store(rank: int, size: int, timeout: float) -> tuple[Any, Any]:
+def _torch_store(rank: int, size: int, timeout: float) -> Any:
     """The agent's store, or one that rank 0 hosts: as torch.distributed's env:// does."""
     address, port, job = meeting_place(rank, size)
     try:
@@ -95,13 +98,18 @@ def _torch_store(rank: int, size: int, timeout: float) -> tuple[Any, Any]:
             f"imported ({error}): install torch, or set WEFT_RENDEZVOUS to a directory that is "
             "new for each job and that all ranks see"
         ) from None
-    agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    hosts = rank == 0 and not agent
-    try:
-        store = TCPStore(
-            address, port, size, hosts, timedelta(seconds=timeout), False, multi_tenant=True
-        )
-    except RuntimeError as error:
-        raise Timeout(f"rank {rank}: no store at {address}:{port}: {error}") from None
+    here = (address, port, rank)
+    if here not in _connected:
+        agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        patience = timedelta(seconds=timeout)
+        try:
+            _connected[here] = TCPStore(
+                address, port, size, rank == 0 and not agent, patience, False, multi_tenant=True
+            )
+        except RuntimeError as error:
+            raise Timeout(
+                f"rank {rank}: no store at {address}:{port}: {error}; rank 0 has to run on that "
+                "host, and the port to be free there: MASTER_ADDR and MASTER_PORT say others"
+            ) from None
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return PrefixStore(f"weft{job}/attempt{attempt}", store), store if hosts else None
+    return PrefixStore(f"weft{job}/attempt{attempt}", _connected[here])

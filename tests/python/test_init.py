@@ -99,6 +99,9 @@ def torch_environment(job, port):
     with weft.init(timeout=20) as first, weft.init(timeout=20) as second:
         assert first.allreduce(np.ones(1))[0] == job.size
         assert second.allreduce(np.ones(1))[0] == job.size
+    for _ in range(10):  # one after the other: who is early meets a store that stays
+        with weft.init(timeout=20) as comm:
+            assert comm.allreduce(np.ones(1))[0] == job.size
 
 
 def test_torch_store_hosted_by_rank_0(team):
