@@ -16,6 +16,7 @@ import os
 import shutil
 import subprocess
 import uuid
+from typing import Any
 
 from weft import _core
 
@@ -23,13 +24,17 @@ from launch import Team
 
 
 class Network:
-    """N hosts, each with `eth0` in one network. A context manager: tears everything down."""
+    """N hosts, each with `eth0` in one network and `eth1` in the next one, as many as `rails`.
 
-    def __init__(self, hosts: int, rate: str | None = None) -> None:
+    `rate` limits each link in both directions. A context manager: tears everything down.
+    """
+
+    def __init__(self, hosts: int, rate: str | None = None, rails: int = 1) -> None:
         self._mark = f"weft-{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self._switch = f"{self._mark}-switch"
         self._hosts = [f"{self._mark}-{host}" for host in range(hosts)]
         self._rate = rate
+        self._rails = range(rails)
         self.addresses = [f"10.77.0.{host + 1}" for host in range(hosts)]
 
     def __enter__(self) -> Network:
@@ -49,27 +54,31 @@ class Network:
         return ["nsenter", f"--net=/var/run/netns/{self._hosts[host]}"]
 
     def pull(self, host: int) -> None:
-        """Takes the host's link down: what is sent is lost, and nobody is told."""
-        _run("ip", "-n", self._switch, "link", "set", f"port{host}", "down")
+        """Takes the host's links down: what is sent is lost, and nobody is told."""
+        for rail in self._rails:
+            _run("ip", "-n", self._switch, "link", "set", f"port{host}-{rail}", "down")
 
     def _build(self) -> None:
         _run("ip", "netns", "add", self._switch)
-        _run("ip", "-n", self._switch, "link", "add", "bridge", "type", "bridge")
-        _run("ip", "-n", self._switch, "link", "set", "bridge", "up")
-        for host, name in enumerate(self._hosts):
-            self._plug(host, name)
+        for name in self._hosts:
+            _run("ip", "netns", "add", name)
+            _run("ip", "-n", name, "link", "set", "lo", "up")
+        for rail in self._rails:
+            _run("ip", "-n", self._switch, "link", "add", f"bridge{rail}", "type", "bridge")
+            _run("ip", "-n", self._switch, "link", "set", f"bridge{rail}", "up")
+            for host in range(len(self._hosts)):
+                self._plug(host, rail)
 
-    def _plug(self, host: int, name: str) -> None:
-        _run("ip", "netns", "add", name)
-        _run("ip", "-n", name, "link", "set", "lo", "up")
+    def _plug(self, host: int, rail: int) -> None:
+        name, card, port = self._hosts[host], f"eth{rail}", f"port{host}-{rail}"
         # Made in the host's namespace and moved from there: no name meets one of this machine's.
-        _run("ip", "-n", name, "link", "add", "eth0", "type", "veth",
-             "peer", "name", f"port{host}", "netns", self._switch)  # fmt: skip
-        _run("ip", "-n", name, "addr", "add", f"{self.addresses[host]}/24", "dev", "eth0")
-        _run("ip", "-n", self._switch, "link", "set", f"port{host}", "master", "bridge", "up")
-        _run("ip", "-n", name, "link", "set", "eth0", "up")
+        _run("ip", "-n", name, "link", "add", card, "type", "veth",
+             "peer", "name", port, "netns", self._switch)  # fmt: skip
+        _run("ip", "-n", name, "addr", "add", f"10.{77 + rail}.0.{host + 1}/24", "dev", card)
+        _run("ip", "-n", self._switch, "link", "set", port, "master", f"bridge{rail}", "up")
+        _run("ip", "-n", name, "link", "set", card, "up")
         if self._rate:
-            for space, device in ((name, "eth0"), (self._switch, f"port{host}")):
+            for space, device in ((name, card), (self._switch, port)):
                 _run("tc", "-n", space, "qdisc", "add", "dev", device, "root", "tbf",
                      "rate", self._rate, "burst", "256kb", "latency", "50ms")  # fmt: skip
 
@@ -77,7 +86,7 @@ class Network:
 class Hosts:
     """Ranks on several hosts: `places[rank]` is a rank's host. A context manager."""
 
-    def __init__(self, places: list[int], **network: str) -> None:
+    def __init__(self, places: list[int], **network: Any) -> None:
         self.places = places
         self.network = Network(max(places) + 1, **network)
 

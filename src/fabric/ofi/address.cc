@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/errno_text.h"
+#include "fabric/ofi/link.h"
 #include "fabric/ofi/packet.h"
 #include "weft/error.h"
 
@@ -32,13 +33,20 @@ std::string to_hex(const std::string& bytes) {
 }
 
 bool from_hex(const std::string& text, std::string& bytes) {
-  bytes.clear();
   for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
     const std::size_t high = kDigits.find(text[i]), low = kDigits.find(text[i + 1]);
     if (high == std::string_view::npos || low == std::string_view::npos) return false;
     bytes += static_cast<char>(high << 4 | low);
   }
   return text.size() % 2 == 0 && !bytes.empty();
+}
+
+bool from_hex(const std::string& text, std::vector<std::string>& rails) {
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (!from_hex(word, rails.emplace_back())) return false;
+  }
+  return !rails.empty() && rails.size() <= kMostRails;
 }
 
 using Found = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
@@ -79,7 +87,7 @@ void set(int socket, int level, int option, int value) {
 
 Address Address::parse(std::string_view text) {
   std::istringstream in{std::string(text)};
-  std::string fabric, token, name;
+  std::string fabric, token, rails;
   Address address;
   in >> fabric >> address.version;
   if (fabric != "ofi") {
@@ -89,9 +97,9 @@ Address Address::parse(std::string_view text) {
   // Another version may have other words: the caller refuses it by its number.
   if (in && address.version != kWireVersion) return address;
   in >> token >> address.pid >> address.host >> address.provider >> address.ip >> address.port >>
-      name;
+      rails;
   const auto parsed = Token::parse(token);
-  if (!in || !parsed || !from_hex(name, address.name)) {
+  if (!in || !parsed || !from_hex(rails, address.rails)) {
     throw InvalidArgument("damaged ofi address: \"" + std::string(text.substr(0, 80)) + "\"");
   }
   address.token = *parsed;
@@ -101,7 +109,8 @@ Address Address::parse(std::string_view text) {
 std::string Address::text() const {
   std::ostringstream out;
   out << "ofi " << version << ' ' << token.hex() << ' ' << pid << ' ' << host << ' ' << provider
-      << ' ' << ip << ' ' << port << ' ' << to_hex(name);
+      << ' ' << ip << ' ' << port;
+  for (const std::string& rail : rails) out << (&rail == rails.data() ? ' ' : ',') << to_hex(rail);
   return out.str();
 }
 
@@ -120,6 +129,12 @@ std::string Address::obstacle(const Address& peer) const {
     return "its libfabric provider is " + peer.provider + ", here it is " + provider +
            "; set WEFT_OFI_PROVIDER to the same on all ranks, or WEFT_INTERFACE to interfaces of "
            "one network";
+  }
+  if (peer.rails.size() != rails.size()) {
+    return "it has " + std::to_string(peer.rails.size()) + " rails, here there are " +
+           std::to_string(rails.size()) +
+           "; set WEFT_INTERFACE to as many interfaces on all hosts, those of one network in the "
+           "same place";
   }
   return {};
 }

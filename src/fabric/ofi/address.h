@@ -1,12 +1,13 @@
 // What a fabric tells its peers through the rendezvous store, and the TCP connections by which
 // they meet.
 //
-//   ofi 1 <token> <pid> <host> <provider> <address> <port> <name of its port, hexadecimal>
+//   ofi 2 <token> <pid> <host> <provider> <address> <port> <names of its rails: hexadecimal,...>
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fabric/fabric.h"
 #include "fabric/ofi/provider.h"
@@ -23,7 +24,7 @@ struct Address {
   std::string provider;
   std::string ip;
   std::uint16_t port = 0;
-  std::string name;  // libfabric's, any bytes
+  std::vector<std::string> rails;  // libfabric's names, any bytes
 
   // Throws InvalidArgument saying what is wrong with `text`.
   static Address parse(std::string_view text);

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 
 #include "base/errno_text.h"
@@ -49,9 +50,10 @@ void Driver::enter_sleep() {
 void Driver::leave_sleep() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
 
 // False: only the time is over.
-bool Driver::wait(int descriptor, int milliseconds) {
-  pollfd wanted[2] = {{wake_.get(), POLLIN, 0}, {descriptor, POLLIN, 0}};
-  if (::poll(wanted, descriptor < 0 ? 1 : 2, milliseconds) <= 0) return false;
+bool Driver::wait(const std::vector<int>& descriptors, int milliseconds) {
+  std::array<pollfd, 1 + kMostRails> wanted{pollfd{wake_.get(), POLLIN, 0}};
+  for (std::size_t i = 0; i < descriptors.size(); ++i) wanted[1 + i] = {descriptors[i], POLLIN, 0};
+  if (::poll(wanted.data(), 1 + descriptors.size(), milliseconds) <= 0) return false;
   std::uint64_t count;
   if (wanted[0].revents) (void)!::read(wake_.get(), &count, sizeof count);
   return true;
@@ -61,7 +63,7 @@ bool Driver::watch_pollers() {
   for (;;) {
     const std::uint64_t before = port_->pokes();
     watching_.store(true);
-    if (sleepers_.load() == 0) wait(-1, 1);
+    if (sleepers_.load() == 0) wait({}, 1);
     watching_.store(false, std::memory_order_relaxed);
     if (stop_.load(std::memory_order_relaxed)) return false;
     if (sleepers_.load(std::memory_order_relaxed) > 0 || port_->pokes() == before) return true;
@@ -69,14 +71,13 @@ bool Driver::watch_pollers() {
 }
 
 bool Driver::wait_for_port() {
-  const int descriptor = port_->wait_descriptor();
   for (;;) {
     const std::uint64_t before = port_->pokes();
-    // Without a descriptor: as often as a sleeper looks.
-    if (descriptor < 0) {
-      wait(-1, 1);
+    // Without descriptors: as often as a sleeper looks.
+    if (port_->wait_descriptors().empty()) {
+      wait({}, 1);
     } else if (port_->may_wait()) {
-      wait(descriptor, -1);
+      wait(port_->wait_descriptors(), -1);
     }
     if (stop_.load(std::memory_order_relaxed)) return false;
     port_->progress();

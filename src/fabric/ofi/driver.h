@@ -2,7 +2,7 @@
 // sleep.
 //
 // As long as somebody polls it looks once a millisecond whether that is still so. When it is not,
-// or when somebody is about to sleep, it waits for the port's descriptor instead, and takes what
+// or when somebody is about to sleep, it waits for the port's descriptors instead, and takes what
 // comes.
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "fabric/ofi/port.h"
 #include "fabric/process.h"
@@ -33,7 +34,7 @@ class Driver {
   // False: it is over.
   bool watch_pollers();
   bool wait_for_port();
-  bool wait(int descriptor, int milliseconds);
+  bool wait(const std::vector<int>& descriptors, int milliseconds);
   void wake();
 
   const std::shared_ptr<Port> port_;

@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
+#include <utility>
 
 #include "base/unique_fd.h"
+#include "fabric/ofi/link.h"
 #include "weft/error.h"
 
 namespace weft::ofi {
@@ -69,6 +72,35 @@ bool toward(const std::vector<Interface>& all, const std::string& host, const st
          pick(all, why, chosen, [&](const Interface& each) { return each.address == source; });
 }
 
+[[noreturn]] void refuse(const std::string& asked, const std::string& why) {
+  throw InvalidArgument("WEFT_INTERFACE is \"" + asked + "\", but " + why);
+}
+
+Interface asked_for(const std::vector<Interface>& all, const std::string& asked,
+                    const std::string& word) {
+  Interface chosen;
+  const auto fits = [&](const Interface& i) { return i.name == word || i.address == word; };
+  if (pick(all, "WEFT_INTERFACE", chosen, fits)) return chosen;
+  std::string names;
+  for (const Interface& each : all) names += " " + each.name + " (" + each.address + ")";
+  refuse(asked, "the interfaces that are up and have an address are:" + names);
+}
+
+std::vector<Interface> those_asked_for(const std::vector<Interface>& all,
+                                       const std::string& asked) {
+  std::vector<Interface> chosen;
+  std::istringstream words(asked);
+  for (std::string word; std::getline(words, word, ',');) {
+    Interface one = asked_for(all, asked, word);
+    const auto same = [&](const Interface& other) { return other.address == one.address; };
+    if (std::ranges::any_of(chosen, same)) refuse(asked, one.name + " is in it twice");
+    chosen.push_back(std::move(one));
+  }
+  if (chosen.size() > kMostRails)
+    refuse(asked, std::to_string(kMostRails) + " interfaces are the most");
+  return chosen;
+}
+
 }  // namespace
 
 std::vector<Interface> interfaces() {
@@ -89,23 +121,19 @@ std::vector<Interface> interfaces() {
   return found;
 }
 
-Interface choose_interface() {
+std::vector<Interface> choose_interfaces() {
   const std::vector<Interface> all = interfaces();
-  Interface chosen;
   if (const char* asked = std::getenv("WEFT_INTERFACE"); asked && *asked) {
-    const auto fits = [&](const Interface& i) { return i.name == asked || i.address == asked; };
-    if (pick(all, "WEFT_INTERFACE", chosen, fits)) return chosen;
-    std::string names;
-    for (const Interface& each : all) names += " " + each.name + " (" + each.address + ")";
-    throw InvalidArgument("WEFT_INTERFACE is \"" + std::string(asked) +
-                          "\", but the interfaces that are up and have an address are:" + names);
+    return those_asked_for(all, asked);
   }
+  Interface chosen;
   const char* master = std::getenv("MASTER_ADDR");
-  if (master && toward(all, master, "the way to MASTER_ADDR", chosen)) return chosen;
-  if (toward(all, kOutside, "the default route", chosen)) return chosen;
-  if (pick(all, "the first one", chosen, [](const Interface& i) { return !is_loopback(i); }))
-    return chosen;
-  if (pick(all, "there is no other", chosen, [](const Interface&) { return true; })) return chosen;
+  if ((master && toward(all, master, "the way to MASTER_ADDR", chosen)) ||
+      toward(all, kOutside, "the default route", chosen) ||
+      pick(all, "the first one", chosen, [](const Interface& i) { return !is_loopback(i); }) ||
+      pick(all, "there is no other", chosen, [](const Interface&) { return true; })) {
+    return {chosen};
+  }
   throw Unsupported("ofi: no network interface is up");
 }
 

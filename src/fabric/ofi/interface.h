@@ -1,4 +1,4 @@
-// Which of the machine's network interfaces to use.
+// Which of the machine's network interfaces to use: one, or as many rails as are asked for.
 #pragma once
 
 #include <string>
@@ -15,9 +15,10 @@ struct Interface {
 // Those that are up and have an address.
 std::vector<Interface> interfaces();
 
-// The one that WEFT_INTERFACE names or has the address of; else the one by which MASTER_ADDR, then
-// the world outside, is reached; else the first that is not the loopback, else that. Throws
-// InvalidArgument naming what there is if WEFT_INTERFACE is none of it.
-Interface choose_interface();
+// Those that WEFT_INTERFACE names or has the addresses of, "eth0,eth1", in its order; else the one
+// by which MASTER_ADDR, then the world outside, is reached; else the first that is not the
+// loopback, else that. Throws InvalidArgument naming what there is if WEFT_INTERFACE names what is
+// none of it, or one twice, or more than kMostRails.
+std::vector<Interface> choose_interfaces();
 
 }  // namespace weft::ofi

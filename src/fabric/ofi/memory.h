@@ -39,7 +39,7 @@ class Mirror {
 
   std::byte* data() const { return data_.get(); }
   std::size_t bytes() const { return bytes_; }
-  Target target() const { return {region_.base(), region_.key()}; }
+  const Target& target() const { return region_.target(); }
 
   // The peer will not write there again.
   void mark_gone() { gone_.store(true, std::memory_order_relaxed); }

@@ -8,7 +8,7 @@
 //                                 ←  kWelcome, another, signed both with the job's secret
 //   kProof, signed both           →                 only now is it answered
 //   kAsk segment, bytes           →                 "I shall send from it: make a copy"
-//                                 ←  kGive segment, base, key
+//                                 ←  kGive segment, base, the keys of all rails
 //   kGone segment                 →                 "I shall send no more from it"
 //   kProgress pair                →                 "where is the lane that you gave that number?"
 //                                 ←  kProgress base = its last collective
@@ -52,12 +52,12 @@ struct Message {
     Token to = {};              // kHello: the fabric that it means to reach
     std::uint32_t subject = 0;  // a segment or a pair
     std::uint32_t text = 0;     // bytes that follow
-    std::uint64_t base = 0, key = 0;
+    std::uint64_t base = 0;
     std::uint64_t bytes = 0;  // kAsk: of the segment
   } head;
   std::string text;
 };
-static_assert(sizeof(Message::Head) == 72);
+static_assert(sizeof(Message::Head) == 64);
 
 // One end of a connection. Thread safe but for receive().
 class Talk {

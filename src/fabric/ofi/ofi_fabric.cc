@@ -33,9 +33,9 @@ Address own_address(const Token& token, const Provider& provider, const Port& po
           ::getpid(),
           host.empty() ? "-" : host.substr(0, 255),
           provider.name,
-          provider.interface.address,
+          provider.rails.front().interface.address,
           port_of(listener.get()),
-          port.name()};
+          port.names()};
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ OfiFabric::OfiFabric(const Provider& provider)
       parts_(make_parts(provider)),
       watcher_(std::make_shared<Watcher>()) {
   register_heavy_fence();  // if there is none, sleepers look every millisecond
-  LiveFd listener = listen_at(provider.interface.address);
+  LiveFd listener = listen_at(provider.rails.front().interface.address);
   address_ = own_address(token_, provider, *parts_.port, listener);
   const auto find = [this](const Token& token) { return this->find(token); };
   server_ =

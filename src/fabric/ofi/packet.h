@@ -27,7 +27,7 @@
 namespace weft::ofi {
 
 // Counts changes of this file and of message.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kWireVersion = 1;
+inline constexpr std::uint32_t kWireVersion = 2;
 
 static_assert(std::endian::native == std::endian::little);
 

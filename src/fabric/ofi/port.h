@@ -1,12 +1,9 @@
-// The one libfabric endpoint of a fabric: packets, remote writes, and their completions. The only
-// file that sends and receives by libfabric.
+// The libfabric endpoints of a fabric, its rails, as one: packets, remote writes, and their
+// completions.
 //
 // All of libfabric's objects are used under one lock, so any thread may drive any of it. Nothing
 // here waits for a peer.
 #pragma once
-
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 
 #include <atomic>
 #include <cstddef>
@@ -21,23 +18,19 @@
 #include "fabric/ofi/link.h"
 #include "fabric/ofi/packet.h"
 #include "fabric/ofi/provider.h"
+#include "fabric/ofi/rail.h"
 #include "fabric/process.h"
 
 namespace weft::ofi {
 
-// Who takes what arrives. Called under the port's lock: it must not call the port.
+// Who takes what arrives, in whatever order the rails bring it. Called under the port's lock: it
+// must not call the port.
 class Receiver {
  public:
   virtual ~Receiver() = default;
   virtual void take_packet(const std::byte* bytes, std::size_t length) = 0;
   virtual void take_write(WriteMark mark) = 0;
   virtual void take_break(Link& link, const std::string& why) = 0;
-};
-
-// On whose account something is sent; may be nobody's.
-struct Account {
-  std::shared_ptr<Unsent> unsent;
-  std::size_t peer = 0;
 };
 
 // Thread safe. Made by make(), because registrations share it.
@@ -51,10 +44,10 @@ class Port : public std::enable_shared_from_this<Port> {
   // of a peer has arrived in part: it follows the null context of that write.
   static void abandon(std::shared_ptr<Port> port);
 
-  // By which peers link to it: any bytes.
-  std::string name() const;
-  // Lives as long as the port. Throws Unsupported.
-  Link& link(const std::string& name);
+  // By which peers link to it, one a rail: any bytes.
+  std::vector<std::string> names() const;
+  // `names`: the peer's, as many as here. Lives as long as the port. Throws Unsupported.
+  Link& link(const std::vector<std::string>& names);
 
   // Sends a packet of at most kMostPacketBytes.
   void send(Link& link, const void* packet, std::size_t length, const Account& account);
@@ -62,7 +55,7 @@ class Port : public std::enable_shared_from_this<Port> {
   void write(Link& link, std::shared_ptr<const Source> source, std::size_t offset,
              std::size_t bytes, WriteMark mark, const Account& account);
   // Where the peer's copy of a segment is; what waited for it goes.
-  void grant(Link& link, std::uint32_t segment, Target target);
+  void grant(Link& link, std::uint32_t segment, const Target& target);
   void forget(Link& link, std::uint32_t segment);
 
   // How much was ever sent to the peer, once all of it is on its way; -1: some is not.
@@ -74,50 +67,37 @@ class Port : public std::enable_shared_from_this<Port> {
   void poke();
   std::uint64_t pokes() const { return pokes_.load(std::memory_order_relaxed); }
 
-  // A descriptor that becomes readable when progress() has something to do, or -1: the provider
-  // has none.
-  int wait_descriptor() const { return wait_descriptor_; }
-  // Asked just before waiting for it. False: there is something to do.
+  // Descriptors of which one becomes readable when progress() has something to do; none: the
+  // provider has no such.
+  const std::vector<int>& wait_descriptors() const { return wait_descriptors_; }
+  // Asked just before waiting for them. False: there is something to do.
   bool may_wait();
 
   // Whether memory that is sent from must be registered, too.
-  bool registers_sources() const { return registers_local_; }
+  bool registers_sources() const { return rails_.front()->registers_sources(); }
 
  private:
   friend class Registration;
   class Locked;
   Port(const Provider& provider, std::shared_ptr<Receiver> receiver);
-  void open(fi_info* info);
-  void post_receives();
-  void post_receive(Op* op);
-  Op* take_op();
+  void submit(Link& link, Op* op, const Account& account);
   void finish(Op* op);
-  void submit(Link& link, Op* op);
   long issue(Op* op);
   void flush(Link& link);
+  bool flush(Link& link, Way& way);
   void break_link(Link& link, const std::string& why);
   void progress_locked();
-  bool read_completions();
-  void read_error();
-  void complete(const fi_cq_data_entry& entry);
+  bool read_completions(Rail& rail);
+  void read_error(Rail& rail);
+  void complete(Rail& rail, const fi_cq_data_entry& entry);
 
-  const std::shared_ptr<fi_info> info_;
   const std::shared_ptr<Receiver> receiver_;
   const ForkMark mark_;
-  const bool registers_local_, virtual_addresses_, provider_keys_;
-  int wait_descriptor_ = -1;
+  std::vector<int> wait_descriptors_;
   std::atomic<std::uint64_t> pokes_{0};
 
-  mutable std::mutex mutex_;  // what follows
-  fid_fabric* fabric_ = nullptr;
-  fid_domain* domain_ = nullptr;
-  fid_av* addresses_ = nullptr;
-  fid_cq* completions_ = nullptr;
-  fid_ep* endpoint_ = nullptr;
-  std::uint64_t next_key_ = 1;
-  struct Slab;
-  std::vector<std::unique_ptr<Slab>> slabs_;
-  std::vector<Op*> free_;
+  mutable std::mutex mutex_;  // what follows, but for the number of rails
+  std::vector<std::unique_ptr<Rail>> rails_;
   std::deque<Link> links_;
   std::set<Link*> waiting_;  // links with something pending
   // Not needed any more; given up once the lock is, since they may need it for that.

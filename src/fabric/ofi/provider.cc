@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "fabric/ofi/library.h"
 #include "weft/error.h"
@@ -52,14 +53,40 @@ bool passed_over(const std::string& name) {
   return false;
 }
 
-Provider provider_of(const fi_info& info, const Interface& interface) {
+Provider::Rail rail_of(const fi_info& info, const Interface& interface) {
   fi_info* const one = library().dupinfo(&info);
   if (!one) throw Unsupported("ofi: fi_dupinfo: out of memory");
   one->next = nullptr;
-  return {{one, library().freeinfo},
-          info.fabric_attr->prov_name,
-          info.domain_attr->name ? info.domain_attr->name : "",
-          interface};
+  return {
+      {one, library().freeinfo}, info.domain_attr->name ? info.domain_attr->name : "", interface};
+}
+
+// One on each interface, by the provider that `first` has. Fewer: it is not on all of them.
+std::vector<Provider::Rail> rails_of(const fi_info* list, const fi_info& first,
+                                     const std::vector<Interface>& interfaces) {
+  // Of a provider with addresses of its own kind nobody knows what is on which interface.
+  if (address_of(first).empty() && interfaces.size() == 1) return {rail_of(first, interfaces[0])};
+  std::vector<Provider::Rail> rails;
+  for (const Interface& interface : interfaces) {
+    for (const fi_info* info = list; info; info = info->next) {
+      if (std::strcmp(info->fabric_attr->prov_name, first.fabric_attr->prov_name) != 0) continue;
+      if (address_of(*info) != interface.address) continue;
+      rails.push_back(rail_of(*info, interface));
+      break;
+    }
+  }
+  return rails;
+}
+
+std::string text_of(const Interface& interface) {
+  return interface.name + " (" + interface.address + ")";
+}
+
+template <typename All, typename Text>
+std::string joined(const All& all, Text text) {
+  std::string out;
+  for (const auto& each : all) out += (out.empty() ? "" : ", ") + text(each);
+  return out;
 }
 
 }  // namespace
@@ -67,7 +94,7 @@ Provider provider_of(const fi_info& info, const Interface& interface) {
 Provider choose_provider() {
   const char* asked = std::getenv("WEFT_OFI_PROVIDER");
   if (asked && !*asked) asked = nullptr;
-  const Interface interface = choose_interface();
+  const std::vector<Interface> interfaces = choose_interfaces();
   fi_info* list = nullptr;
   const int failed =
       library().getinfo(FI_VERSION(1, 14), nullptr, nullptr, 0, hints(asked).get(), &list);
@@ -79,19 +106,21 @@ Provider choose_provider() {
                       error_text("fi_getinfo", failed) + "); see fi_info -t FI_EP_RDM -c FI_RMA");
   }
   for (const fi_info* info = list; info; info = info->next) {
-    const std::string address = address_of(*info);
     if (!asked && passed_over(info->fabric_attr->prov_name)) continue;
-    if (address.empty() || address == interface.address) return provider_of(*info, interface);
+    auto rails = rails_of(list, *info, interfaces);
+    if (rails.size() == interfaces.size()) return {info->fabric_attr->prov_name, std::move(rails)};
   }
-  throw Unsupported("ofi: " + which + " serves interface " + interface.name + " (" +
-                    interface.address + "); set WEFT_INTERFACE to another");
+  throw Unsupported("ofi: " + which + " serves " + joined(interfaces, text_of) +
+                    "; set WEFT_INTERFACE to another");
 }
 
 std::string describe(const Provider& provider) {
   const std::uint32_t version = library().version();
   return "libfabric " + std::to_string(FI_MAJOR(version)) + "." +
-         std::to_string(FI_MINOR(version)) + ", " + provider.name + " on " + provider.domain +
-         " (" + provider.interface.address + ", " + provider.interface.why + ")";
+         std::to_string(FI_MINOR(version)) + ", " + provider.name + " on " +
+         joined(provider.rails, [](const Provider::Rail& rail) {
+           return rail.domain + " (" + rail.interface.address + ", " + rail.interface.why + ")";
+         });
 }
 
 }  // namespace weft::ofi

@@ -1,28 +1,32 @@
-// Which of libfabric's providers carries the messages, and over which interface.
+// Which of libfabric's providers carries the messages, and over which interfaces.
 #pragma once
 
 #include <rdma/fabric.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "fabric/ofi/interface.h"
 
 namespace weft::ofi {
 
 struct Provider {
-  std::shared_ptr<fi_info> info;
-  std::string name;     // "tcp;ofi_rxm"
-  std::string domain;   // "eth0"
-  Interface interface;  // for the sockets by which fabrics meet
+  struct Rail {
+    std::shared_ptr<fi_info> info;
+    std::string domain;  // "eth0"
+    Interface interface;
+  };
+  std::string name;         // "tcp;ofi_rxm"
+  std::vector<Rail> rails;  // fabrics meet by sockets on the interface of the first
 };
 
 // Reliable datagrams with remote writes. WEFT_OFI_PROVIDER names the provider; else it is
-// libfabric's fastest that either has addresses of its own kind or is on the chosen interface.
-// Throws Unsupported saying what is missing, InvalidArgument as choose_interface.
+// libfabric's fastest that is on the chosen interfaces or, of one, has addresses of its own kind.
+// Throws Unsupported saying what is missing, InvalidArgument as choose_interfaces.
 Provider choose_provider();
 
-// "libfabric 1.17, tcp;ofi_rxm on eth0 (192.0.2.2, the default route)"
+// "libfabric 1.17, tcp;ofi_rxm on eth0 (192.0.2.2, the default route)"; of several rails all
 std::string describe(const Provider& provider);
 
 }  // namespace weft::ofi

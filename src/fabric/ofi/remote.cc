@@ -22,7 +22,7 @@ Remote::Remote(Address address, const Token& own, Secret secret, std::shared_ptr
       port_(std::move(port)),
       watcher_(std::move(watcher)),
       bell_(std::move(bell)),
-      link_(port_->link(address_.name)),
+      link_(port_->link(address_.rails)),
       mirrors_(port_) {}
 
 Remote::~Remote() {
@@ -120,7 +120,8 @@ void Remote::on_readable() {
 
 void Remote::take(const Message& message) {
   const Message::Head& head = message.head;
-  if (head.kind == Kind::kGive) port_->grant(link_, head.subject, {head.base, head.key});
+  if (head.kind == Kind::kGive)
+    port_->grant(link_, head.subject, {head.base, keys_of(message.text)});
   std::lock_guard lock(mutex_);
   if (head.kind == Kind::kWelcome) check_welcome(message);
   if (head.kind == Kind::kDone) done_ = true;
@@ -200,7 +201,7 @@ void Remote::lose(const std::string& why) {
   if (talk_.fd() >= 0) watcher_->forget(talk_.fd());
   // release: who sees the trouble finds everything that had arrived before.
   lost_.store(true, std::memory_order_release);
-  for (auto* trouble : troubles_) trouble->store(1, std::memory_order_release);
+  troubles_.raise();
   bell_->ring();
   changed_.notify_all();
 }
@@ -212,14 +213,13 @@ std::string Remote::lost() const {
 
 void Remote::attach(std::atomic<std::uint32_t>* trouble) {
   std::lock_guard lock(mutex_);
-  troubles_.insert(trouble);
-  if (!why_lost_.empty()) trouble->store(1, std::memory_order_release);
+  troubles_.attach(trouble);
 }
 
 void Remote::detach(std::atomic<std::uint32_t>* trouble) {
   if (mark_.forked()) return;
   std::lock_guard lock(mutex_);
-  troubles_.erase(trouble);
+  troubles_.detach(trouble);
 }
 
 }  // namespace weft::ofi

@@ -20,6 +20,7 @@
 #include "fabric/ofi/message.h"
 #include "fabric/ofi/port.h"
 #include "fabric/ofi/secret.h"
+#include "fabric/troubles.h"
 #include "fabric/watcher.h"
 
 namespace weft::ofi {
@@ -110,7 +111,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   bool said_bye_ = false, done_ = false, left_ = false;
   std::set<std::uint32_t> asked_;
   std::map<std::uint32_t, std::optional<std::uint64_t>> progress_;  // asked, by the peer's pair
-  std::set<std::atomic<std::uint32_t>*> troubles_;
+  Troubles troubles_;
 };
 
 }  // namespace weft::ofi

@@ -54,7 +54,7 @@ bool Server::greet(Client& client, const Message& message) {
   client.theirs = message.text;
   client.ours = Token::random().hex();
   return reply(
-      client, Kind::kWelcome, 0, 0, 0,
+      client, Kind::kWelcome, 0, 0,
       client.ours + secret_.sign({"listener", client.token.hex(), client.theirs, client.ours}));
 }
 
@@ -95,22 +95,21 @@ bool Server::answer(Client& client, const Message& message) {
 bool Server::give(Client& client, Remote& peer, const Message& message) {
   try {
     const auto mirror = peer.mirrors().make(message.head.subject, message.head.base);
-    const Target target = mirror->target();
-    return reply(client, Kind::kGive, message.head.subject, target.base, target.key);
+    const Target& target = mirror->target();
+    return reply(client, Kind::kGive, message.head.subject, target.base, text_of(target.keys));
   } catch (const Error&) {  // no memory: the peer sees its connection end
     return false;
   }
 }
 
 bool Server::reply(Client& client, Kind kind, std::uint32_t subject, std::uint64_t base,
-                   std::uint64_t key, const std::string& text) {
+                   const std::string& text) {
   Message message;
   message.head.kind = kind;
   message.head.from = token_;
   message.head.to = client.token;
   message.head.subject = subject;
   message.head.base = base;
-  message.head.key = key;
   message.text = text;
   return client.talk.send(message);
 }

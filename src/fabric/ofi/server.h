@@ -39,7 +39,7 @@ class Server {
   bool answer(Client& client, const Message& message);
   bool give(Client& client, Remote& peer, const Message& message);
   bool reply(Client& client, Kind kind, std::uint32_t subject, std::uint64_t base,
-             std::uint64_t key = 0, const std::string& text = {});
+             const std::string& text = {});
 
   const Token token_;
   const Secret secret_;

@@ -179,8 +179,7 @@ void Remote::lose(State state) {
   state_ = state;
   if (socket_) watcher_->forget(socket_.get());
   socket_ = LiveFd();
-  // release: who sees the trouble finds everything that the peer had sent before.
-  for (auto* trouble : troubles_) trouble->store(1, std::memory_order_release);
+  troubles_.raise();
   ring(*reinterpret_cast<Doorbell*>(doorbell_->data()));
   changed_.notify_all();
 }
@@ -192,14 +191,13 @@ std::string Remote::lost() const {
 
 void Remote::attach(std::atomic<std::uint32_t>* trouble) {
   std::lock_guard lock(mutex_);
-  troubles_.insert(trouble);
-  if (!why_lost_.empty()) trouble->store(1, std::memory_order_release);
+  troubles_.attach(trouble);
 }
 
 void Remote::detach(std::atomic<std::uint32_t>* trouble) {
   if (mark_.forked()) return;
   std::lock_guard lock(mutex_);
-  troubles_.erase(trouble);
+  troubles_.detach(trouble);
 }
 
 }  // namespace weft::shm

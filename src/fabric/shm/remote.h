@@ -18,6 +18,7 @@
 #include "fabric/process.h"
 #include "fabric/shm/address.h"
 #include "fabric/shm/wire.h"
+#include "fabric/troubles.h"
 #include "fabric/watcher.h"
 
 namespace weft::shm {
@@ -77,7 +78,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   std::map<std::uint32_t, std::shared_ptr<Mapping>> segments_;
   std::set<std::uint32_t> asked_;
   std::map<std::uint32_t, std::exception_ptr> refused_;  // why a segment cannot be had
-  std::set<std::atomic<std::uint32_t>*> troubles_;
+  Troubles troubles_;
 };
 
 }  // namespace weft::shm
