@@ -70,7 +70,7 @@ class Builder {
   // Declares that the plan serves equal counts only (PlanShape::equal_counts).
   void equal_counts() { shape_.equal_counts = true; }
   // Declares a channel and returns its number.
-  int channel(int slots, bool wide = false);
+  int channel(int slots, Width width = Width::kPlain);
 
   // Operands. A block range starts at `block`.
   Operand input(int block = 0, int blocks = 1) const;

@@ -41,6 +41,11 @@ struct CommunicatorOptions {
   // Which of process_fabric()'s to use: "shm", "ofi" or "shm+ofi", equal on all ranks. Empty:
   // WEFT_FABRIC; if that is not set, shm where it reaches all ranks, else shm+ofi.
   std::string fabric_name = {};
+  // "bfloat16": float32 sums and averages of allreduce and reduce_scatter cross nodes in bf16, in
+  // half the bytes, and are added up in float32 (docs/algorithms.md says what is rounded); "none":
+  // they do not. Equal on all ranks. Empty: WEFT_WIRE. An algorithm that is named and cannot is
+  // refused with Unsupported. Not together with `reproducible`.
+  std::string wire = {};
 };
 
 // A collective in flight. Copies refer to the same operation. Thread safe.

@@ -132,10 +132,18 @@ struct Section {
 
 using Program = std::vector<Section>;
 
+// In what type a channel's payloads are.
+enum class Width : std::uint8_t {
+  kPlain,   // as in the buffers
+  kWide,    // the accumulator type: f32 under f16 and bf16
+  kNarrow,  // the type on the wire: bf16 under f32. A step that fills such a slot rounds once, and
+            // what it rounded goes to its other destination as well
+};
+
 // A numbered stream of messages from each rank.
 struct Channel {
   std::int32_t slots = 1;  // payloads in flight, per sending rank, all destinations together
-  bool wide = false;       // payload in the accumulator type (f32 under f16 and bf16)
+  Width width = Width::kPlain;
   auto operator<=>(const Channel&) const = default;
 };
 

@@ -29,6 +29,7 @@ struct SelectionOptions {
   int nodes = 1;              // machines that the ranks are on, in order, as many on each
   bool reproducible = false;  // as CommunicatorOptions
   std::string tuning;         // as CommunicatorOptions
+  std::string wire = {};      // as CommunicatorOptions
 };
 
 // What a communicator of `ranks` ranks, made in this process's environment, would run for `call`,

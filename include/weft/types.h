@@ -65,6 +65,9 @@ bool is_narrow(DType dtype);
 // The type in which sums of `dtype` are accumulated: f32 for f16 and bf16, else itself.
 DType accumulator_of(DType dtype);
 
+// The type in which narrow channels carry `dtype`: bf16 for f32, else itself.
+DType wire_of(DType dtype);
+
 // True if `op` is defined on `dtype`.
 bool reducible(DType dtype, ReduceOp op);
 

@@ -44,7 +44,9 @@ struct VerifyReport {
   bool consistent = false;        // all ranks' outputs have the same reduction tree
   bool reproducible = false;      // they are that of the ranks in order, rounded once
   bool rounds_partials = false;   // f16 and bf16 partial sums are rounded on the way
-  int scenarios = 0;              // sizes times placements that were executed
+  // Roundings by narrow slots between a contribution and a result, at most: what f32 loses.
+  int narrowings = 0;
+  int scenarios = 0;  // sizes times placements that were executed
   bool ok() const { return findings.empty(); }
 };
 

@@ -92,8 +92,11 @@ void bind_declarations(nb::class_<PyBuilder>& type) {
           arg("input"), arg("output"))
       .def("equal_counts", [](PyBuilder& b) { b->equal_counts(); })
       .def(
-          "channel", [](PyBuilder& b, int slots, bool wide) { return b->channel(slots, wide); },
-          arg("slots"), arg("wide") = false)
+          "channel",
+          [](PyBuilder& b, int slots, bool wide, bool narrow) {
+            return b->channel(slots, width_of(wide, narrow));
+          },
+          arg("slots"), arg("wide") = false, arg("narrow") = false)
       .def("finish", [](PyBuilder& b) { return b->finish(); });
 }
 

@@ -65,13 +65,15 @@ class PyCommunicator {
   ~PyCommunicator() { close(); }
 
   static PyCommunicator create(nb::object store, int rank, int size, double timeout,
-                               bool reproducible, std::string tuning, std::string fabric) {
+                               bool reproducible, std::string tuning, std::string fabric,
+                               std::string wire) {
     weft::CommunicatorOptions options;
     options.timeout = milliseconds(timeout);
     options.interrupt = check_signals;
     options.reproducible = reproducible;
     options.tuning = std::move(tuning);
     options.fabric_name = std::move(fabric);
+    options.wire = std::move(wire);
     std::shared_ptr<weft::Store> shared = store_of(std::move(store));
     nb::gil_scoped_release release;
     return PyCommunicator(weft::Communicator::create(shared, rank, size, options));
@@ -212,7 +214,7 @@ void bind_communicator(nb::module_& m) {
   nb::class_<PyCommunicator> type(m, "Communicator");
   type.def_static("create", &PyCommunicator::create, nb::arg("store"), nb::arg("rank"),
                   nb::arg("size"), nb::arg("timeout"), nb::arg("reproducible") = false,
-                  nb::arg("tuning") = "", nb::arg("fabric") = "")
+                  nb::arg("tuning") = "", nb::arg("fabric") = "", nb::arg("wire") = "")
       .def_prop_ro("rank", &PyCommunicator::rank)
       .def_prop_ro("size", &PyCommunicator::size)
       .def_prop_rw("timeout", &PyCommunicator::timeout, &PyCommunicator::set_timeout)

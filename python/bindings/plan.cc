@@ -162,11 +162,20 @@ void bind_steps(nb::module_& m) {
       });
 
   value<Channel>(m, "Channel", "A numbered stream of messages from each rank.")
-      .def(nb::init<int, bool>(), nb::arg("slots"), nb::arg("wide") = false)
+      .def(
+          "__init__",
+          [](Channel* self, int slots, bool wide, bool narrow) {
+            new (self) Channel{slots, width_of(wide, narrow)};
+          },
+          nb::arg("slots"), nb::arg("wide") = false, nb::arg("narrow") = false)
       .def_ro("slots", &Channel::slots)
-      .def_ro("wide", &Channel::wide)
+      .def_prop_ro("wide", [](const Channel& self) { return self.width == Width::kWide; })
+      .def_prop_ro("narrow", [](const Channel& self) { return self.width == Width::kNarrow; })
       .def("__repr__", [](const Channel& self) {
-        return "Channel(" + std::to_string(self.slots) + (self.wide ? ", wide=True)" : ")");
+        return "Channel(" + std::to_string(self.slots) +
+               (self.width == Width::kWide     ? ", wide=True)"
+                : self.width == Width::kNarrow ? ", narrow=True)"
+                                               : ")");
       });
 }
 
@@ -230,6 +239,7 @@ void bind_verify(nb::module_& m) {
       .def_ro("consistent", &VerifyReport::consistent)
       .def_ro("reproducible", &VerifyReport::reproducible)
       .def_ro("rounds_partials", &VerifyReport::rounds_partials)
+      .def_ro("narrowings", &VerifyReport::narrowings)
       .def_ro("scenarios", &VerifyReport::scenarios)
       .def_prop_ro("ok", &VerifyReport::ok)
       .def("__bool__", &VerifyReport::ok)

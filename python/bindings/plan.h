@@ -8,6 +8,12 @@
 #include "weft/builder.h"
 #include "weft/error.h"
 
+// As the arguments of channels say it. Throws InvalidPlan for both.
+inline weft::Width width_of(bool wide, bool narrow) {
+  if (wide && narrow) throw weft::InvalidPlan("a channel is wide or narrow: give one of them");
+  return wide ? weft::Width::kWide : narrow ? weft::Width::kNarrow : weft::Width::kPlain;
+}
+
 // Parts of bind_plan.
 void bind_builder(nb::module_& m);
 void bind_algorithms(nb::module_& m);

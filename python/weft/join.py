@@ -19,6 +19,7 @@ def init(
     reproducible: bool = False,
     tuning: str | os.PathLike[str] = "",
     fabric: str = "",
+    wire: str = "",
 ) -> Communicator:
     """Joins the other ranks: collective over all `size` of them.
 
@@ -45,18 +46,24 @@ def init(
         fabric: "shm", "ofi" (libfabric) or "shm+ofi" (the first within a node, the second across),
             equal on all ranks; by default what WEFT_FABRIC says, else shm where it reaches all
             ranks, and shm+ofi where they are on several hosts.
+        wire: "bfloat16": float32 sums and averages of allreduce and reduce_scatter cross nodes in
+            bf16, in half the bytes, and are added up in float32; each is rounded once on its way
+            and an allreduce's result once more (docs/algorithms.md). Within a node, and for other
+            types, nothing changes. Equal on all ranks; by default what WEFT_WIRE says, "none" for
+            as they are. An algorithm that is named in a call and cannot raises `Unsupported`. Not
+            together with `reproducible`.
 
     Raises:
         Timeout: naming the ranks that did not come.
         InvalidArgument: where rank, size or rendezvous is not known, saying the ways to give it;
             where RANK contradicts what the launcher says; where the tuning file or a variable of
-            the environment is wrong, on all ranks.
+            the environment is wrong, or ranks say different wires, on all ranks.
         Unsupported: where the fabric cannot reach all ranks, saying why.
     """
     rank, size = place(rank, size)
     store = find(rendezvous, rank, size, timeout)
     core = _core.Communicator.create(
-        store, rank, size, timeout, reproducible, os.fspath(tuning), fabric
+        store, rank, size, timeout, reproducible, os.fspath(tuning), fabric, wire
     )
     comm = Communicator(core)
     comm.barrier()

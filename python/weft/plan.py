@@ -25,7 +25,8 @@ The builder's words:
 
     b.rank, b.ranks, b.param(name, fallback)   a number, a word or a list of numbers
     b.blocks(input, output)               how buffers are cut; where the collective leaves it open
-    b.channel(slots, wide=False)          declares a channel
+    b.channel(slots)                      declares a channel; with wide=True float16 and bfloat16
+                                          are sent in float32, with narrow=True float32 in bfloat16
     b.input(block=0, blocks=1)            own buffers, by blocks; b.output(...) alike
     b.input_of(rank, block=0, blocks=1)   a peer's, in symmetric memory; b.output_of(...) alike
     b.slot(channel)                       the own slot, to be filled and sent

@@ -51,7 +51,7 @@ def plan_to_json(plan: Plan, indent: int | None = None) -> str:
             "input_blocks": shape.input_blocks,
             "output_blocks": shape.output_blocks,
             **({"equal_counts": True} if shape.equal_counts else {}),
-            "channels": [{"slots": c.slots, "wide": c.wide} for c in shape.channels],
+            "channels": [_channel(c) for c in shape.channels],
             "programs": [[_section(s) for s in program] for program in plan.programs],
         },
         indent=indent,
@@ -70,6 +70,11 @@ def plan_from_json(text: str | bytes) -> Plan:
         raise InvalidPlan(f"the text is not JSON: {error}") from None
     except _Misread as error:
         raise InvalidPlan(str(error)) from None
+
+
+def _channel(channel: Channel) -> dict[str, Any]:
+    fields = {"slots": channel.slots, "wide": channel.wide}
+    return fields | {"narrow": True} if channel.narrow else fields
 
 
 def _section(section: Section) -> dict[str, Any]:
@@ -209,7 +214,11 @@ def _read_param(node: _Node, name: str) -> int | str | list[int]:
 
 
 def _read_channel(node: _Node) -> Channel:
-    return Channel(slots=node.get("slots", int), wide=node.get("wide", bool, False))
+    return Channel(
+        slots=node.get("slots", int),
+        wide=node.get("wide", bool, False),
+        narrow=node.get("narrow", bool, False),
+    )
 
 
 def _read_section(node: _Node) -> Section:

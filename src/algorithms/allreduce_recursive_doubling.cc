@@ -47,7 +47,7 @@ void write(Builder& b) {
   const int core = power_of_two_in(b.ranks()), extra = b.ranks() - core;
   const int steps = std::countr_zero(static_cast<unsigned>(core));
   // A trip sends one sum a step, all of which are held until its end.
-  const Wire wire{b.channel(2), b.channel(std::max(2, 2 * steps), true)};
+  const Wire wire{b.channel(2), b.channel(std::max(2, 2 * steps), Width::kWide)};
   const int result = extra > 0 ? b.channel(2) : -1;
   const int me = b.rank();
   b.chunks([&] {

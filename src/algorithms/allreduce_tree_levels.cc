@@ -80,7 +80,8 @@ void write(Builder& b) {
   const int size = b.param("node", default_node(b.ranks()));
   const Levels levels = levels_of(b.rank(), b.ranks(), size);
   b.blocks(b.ranks(), b.ranks());
-  const Wire inner{b.channel(3 * (size - 1))}, sums{-1, b.channel(3 * levels.nodes(), true)};
+  const Wire inner{b.channel(3 * (size - 1))},
+      sums{-1, b.channel(3 * levels.nodes(), Width::kWide)};
   const int passed = b.channel(4), shared = b.channel(4);
   const auto output = [&](int n) { return b.output(levels.block(levels.node.me(), n)); };
   const auto share_in_node = [&](int n) {

@@ -9,11 +9,15 @@
 //
 // With m ranks a node and k nodes: steps 4; bytes across 2n(k-1)/P a rank, in the node 2n(m-1)/m.
 // Sums of nodes cross in float32 under f16 and bf16 (wide = 1): rounded once, and three halves of
-// the bytes; with wide = 0 they are rounded once a node besides.
+// the bytes; with wide = 0 they are rounded once a node besides. With wire = 1 what crosses does so
+// in bf16 under f32, in half the bytes: sums of nodes, or a lone rank's contribution, rounded once,
+// and results, rounded once more, the owner's own too, so that all ranks have the same bits. In a
+// node contributions stay as they are.
 //
 // Parameters
 //   node, place   which ranks share a node, as in nodes.h: any number a node, in any order
 //   wide          1: sums cross in the accumulator type; 0: in the call's type
+//   wire          1: sums and results cross in the type on the wire, bf16 for f32; 0: they do not
 //
 // Source: Nguyen, Wahib, Takano, "Hierarchical Distributed-Memory Multi-Leader MPI-Allreduce for
 // Deep Learning Workloads", CANDARW 2018; Bayatpour et al., "Scalable Reduction Collectives with
@@ -28,8 +32,9 @@ namespace {
 void write(Builder& b) {
   const Nodes nodes = nodes_of(b);
   b.blocks(b.ranks(), b.ranks());
-  const ReduceLevels sums(b, nodes, b.param("wide", 1) != 0);
-  const GatherLevels results(b, nodes);
+  const Width crossing = crossing_width(b, nodes);
+  const ReduceLevels sums(b, nodes, crossing);
+  const GatherLevels results(b, nodes, crossing == Width::kNarrow ? Width::kNarrow : Width::kPlain);
   b.chunks([&] {
     sums.hand_in(b);
     b.lag(1);
@@ -45,7 +50,7 @@ Algorithm allreduce_two_level() {
   return {"allreduce/two_level",
           Collective::kAllreduce,
           "sums of nodes cross to each block's owner, results cross back once; 4 steps; parameters "
-          "node, place, wide; clusters (Nguyen 2018)",
+          "node, place, wide, wire; clusters (Nguyen 2018)",
           write,
           refusal_of_nodes,
           kConsistent};

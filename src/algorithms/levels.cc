@@ -35,6 +35,12 @@ int slots_for(int count) { return 3 * std::max(1, count); }
 
 }  // namespace
 
+Width crossing_width(Builder& b, const Nodes& nodes) {
+  const int wide = b.param("wide", 1), wire = b.param("wire", 0);
+  if (wire != 0 && nodes.count() > 1) return Width::kNarrow;
+  return wide != 0 ? Width::kWide : Width::kPlain;
+}
+
 std::vector<Turn> turns_across(const Nodes& nodes, int rank) {
   const int home = nodes.of(rank), places = nodes.size(home);
   std::vector<Turn> turns;
@@ -82,14 +88,18 @@ void share_in_turns(Builder& b, const Group& node, const std::vector<Turn>& turn
   in_turns(turns, pass_on, receive);
 }
 
-ReduceLevels::ReduceLevels(Builder& b, const Nodes& nodes, bool wide)
+ReduceLevels::ReduceLevels(Builder& b, const Nodes& nodes, Width crossing)
     : nodes_(nodes), home_(nodes.around(b.rank())), turns_(turns_across(nodes, b.rank())) {
   const int mates = nodes.largest() - 1, across = most_turns(nodes);
   if (mates > 0) near_ = b.channel(slots_for(mates));
   if (mates > 0 && across > 0) inner_ = b.channel(slots_for(mates));
   if (across == 0) return;
+  if (crossing == Width::kNarrow) {
+    across_.plain = across_.sums = b.channel(slots_for(across), crossing);
+    return;
+  }
   if (nodes.least() == 1) across_.plain = b.channel(slots_for(across));
-  if (mates > 0) across_.sums = b.channel(slots_for(across), wide);
+  if (mates > 0) across_.sums = b.channel(slots_for(across), crossing);
 }
 
 void ReduceLevels::hand_in(Builder& b) const {
@@ -109,13 +119,13 @@ Sum ReduceLevels::collect(Builder& b) const {
   return sum;
 }
 
-GatherLevels::GatherLevels(Builder& b, const Nodes& nodes)
+GatherLevels::GatherLevels(Builder& b, const Nodes& nodes, Width width)
     : home_(nodes.around(b.rank())),
       turns_(turns_across(nodes, b.rank())),
       listeners_(others(home_)) {
   for (int hop = 1; hop < nodes.count(); ++hop)
     listeners_.push_back(nodes.deputy((nodes.of(b.rank()) + hop) % nodes.count(), b.rank()));
-  channel_ = b.channel(4);
+  channel_ = b.channel(4, width);
   if (nodes.largest() > 1 && nodes.count() > 1) shared_ = b.channel(4);
 }
 

@@ -34,11 +34,15 @@ void sum_in_turns(Builder& b, const Group& node, const std::vector<Turn>& turns,
 void share_in_turns(Builder& b, const Group& node, const std::vector<Turn>& turns, int channel,
                     const std::function<void(int block)>& fetch);
 
+// In what type sums cross, by the plan's parameters, whose defaults are recorded: wide = 1, the
+// accumulator type, or 0, the call's; wire = 1, the narrow one whatever wide says.
+Width crossing_width(Builder& b, const Nodes& nodes);
+
 // Reduce-scatter of the input's blocks, one a rank.
 class ReduceLevels {
  public:
-  // wide: sums of nodes cross in the accumulator type; else f16 and bf16 are rounded once more.
-  ReduceLevels(Builder& b, const Nodes& nodes, bool wide);
+  // In what type sums of nodes cross. Narrow: contributions do, too.
+  ReduceLevels(Builder& b, const Nodes& nodes, Width crossing);
   // Hands in what is others', and sends the node's sums.
   void hand_in(Builder& b) const;
   // The own block's sum: of the inputs of the own node, and one from each other node. A trip
@@ -56,7 +60,8 @@ class ReduceLevels {
 // Allgather of the blocks, one a rank, into the output.
 class GatherLevels {
  public:
-  GatherLevels(Builder& b, const Nodes& nodes);
+  // In what type blocks are sent, but for those that a node shares: plain or narrow.
+  GatherLevels(Builder& b, const Nodes& nodes, Width width = Width::kPlain);
   // Whom the own block is sent to, and on which channel: the own node, and the deputies in others.
   const std::vector<int>& listeners() const { return listeners_; }
   int channel() const { return channel_; }

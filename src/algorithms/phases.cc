@@ -4,8 +4,16 @@ namespace weft {
 
 Sum own(const Operand& input) { return {input, {input}, {}}; }
 
+namespace {
+
+bool converts(const Builder& b, int channel) {
+  return b.shape().channels[static_cast<std::size_t>(channel)].width != Width::kPlain;
+}
+
+}  // namespace
+
 int send(Builder& b, const Sum& sum, int to, const Wire& wire) {
-  if (sum.plain()) {
+  if (sum.plain() && !converts(b, wire.plain)) {
     b.put(sum.terms.front(), {to}, wire.plain);
     return wire.plain;
   }
@@ -28,8 +36,13 @@ void take(Builder& b, const Operand& output, int from, int channel) {
 
 void store(Builder& b, const Operand& output, const Sum& sum, const std::vector<int>& to,
            int channel) {
-  b.reduce({output}, sum.terms, Builder::kLast, sum.order);
-  if (!to.empty()) put_everywhere(b, output, to, channel);
+  if (!to.empty() && converts(b, channel)) {
+    b.reduce({output, b.slot(channel)}, sum.terms, Builder::kLast, sum.order);
+    b.signal(to, channel, output);
+  } else {
+    b.reduce({output}, sum.terms, Builder::kLast, sum.order);
+    if (!to.empty()) put_everywhere(b, output, to, channel);
+  }
   release(b, sum);
 }
 

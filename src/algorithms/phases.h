@@ -40,7 +40,7 @@ struct Sum {
 
 // The two channels that summands travel on. Contributions are put, so that a fabric may read
 // them where they lie; partial sums are written into wide slots, so that f16 and bf16 are not
-// rounded on the way.
+// rounded on the way. Both may be one narrow channel, into whose slots contributions are rounded.
 struct Wire {
   int plain = -1;
   int sums = -1;  // not needed (-1) if all that is sent is plain
@@ -58,7 +58,8 @@ void take(Builder& b, const Operand& output, int from, int channel);
 void put_everywhere(Builder& b, const Operand& output, const std::vector<int>& to, int channel);
 // output = scale * sum, the one place where a plan scales. Puts the result on to the outputs of
 // `to`, if there are any: a copy writes a slot's lines without fetching them from the core that
-// read them last, which the stores of a reduction would. Releases.
+// read them last, which the stores of a reduction would. On a narrow channel it goes out, and stays
+// here, as rounded into a slot. Releases.
 void store(Builder& b, const Operand& output, const Sum& sum, const std::vector<int>& to = {},
            int channel = -1);
 // Credits the messages among the terms.

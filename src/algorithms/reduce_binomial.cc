@@ -15,7 +15,7 @@ namespace {
 
 void write(Builder& b) {
   const int root = b.param("root", 0), ranks = b.ranks();
-  const Wire wire{b.channel(4), ranks > 2 ? b.channel(4, true) : -1};
+  const Wire wire{b.channel(4), ranks > 2 ? b.channel(4, Width::kWide) : -1};
   const Group all(b.rank(), ranks);
   const int number = all.wrap(b.rank() - root);
   b.chunks([&] {

@@ -16,7 +16,7 @@ namespace {
 
 void write(Builder& b) {
   const Group all(b.rank(), b.ranks());
-  const Wire wire{b.channel(2), all.size() > 2 ? b.channel(4, true) : -1};
+  const Wire wire{b.channel(2), all.size() > 2 ? b.channel(4, Width::kWide) : -1};
   b.chunks([&] {
     Sum sum = ring_reduce_scatter(b, all, wire, [&](int rank) { return own(b.input(rank)); });
     store(b, b.output(), sum);

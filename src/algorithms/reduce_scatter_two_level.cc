@@ -11,11 +11,14 @@
 //
 // With m ranks a node and k nodes: steps 2, bytes sent of n a block: (k-1)n across, k(m-1)n in the
 // node. Sums of nodes cross in float32 under f16 and bf16 (wide = 1), so that the result is rounded
-// once; with wide = 0 they cross in half the bytes and are rounded on the way, once a node.
+// once; with wide = 0 they cross in half the bytes and are rounded on the way, once a node. With
+// wire = 1 what crosses does so in bf16 under f32, rounded once; own contributions and sums of the
+// own node are added to it as they are.
 //
 // Parameters
 //   node, place   which ranks share a node, as in nodes.h: any number a node, in any order
 //   wide          1: sums cross in the accumulator type; 0: in the call's type
+//   wire          1: sums cross in the type on the wire, bf16 for f32; 0: they do not
 //
 // Source: the direct exchange of Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, on each of the
 // levels of Nguyen, Wahib, Takano, CANDARW 2018.
@@ -27,7 +30,7 @@ namespace {
 
 void write(Builder& b) {
   const Nodes nodes = nodes_of(b);
-  const ReduceLevels levels(b, nodes, b.param("wide", 1) != 0);
+  const ReduceLevels levels(b, nodes, crossing_width(b, nodes));
   b.chunks([&] {
     levels.hand_in(b);
     b.lag(1);
@@ -40,7 +43,7 @@ void write(Builder& b) {
 Algorithm reduce_scatter_two_level() {
   return {"reduce_scatter/two_level", Collective::kReduceScatter,
           "sums of nodes cross, one to each rank; 2 steps, (k-1)n bytes across; parameters node, "
-          "place, wide; clusters (Thakur 2005, Nguyen 2018)",
+          "place, wide, wire; clusters (Thakur 2005, Nguyen 2018)",
           write, refusal_of_nodes};
 }
 

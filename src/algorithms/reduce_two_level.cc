@@ -78,7 +78,7 @@ void write(Builder& b) {
             number = shape.number_of(b.rank());
   b.blocks(shape.leaders, shape.leaders);
   const int inner = mates > 0 ? b.channel(3 * mates) : -1, slots = 4 * shape.most_led();
-  const Wire wire{nodes.least() == 1 ? b.channel(slots) : -1, b.channel(slots, true)};
+  const Wire wire{nodes.least() == 1 ? b.channel(slots) : -1, b.channel(slots, Width::kWide)};
   const auto tree = [&](int at) { return tree_place(outer, at, nodes.count(), radix); };
   // A rank by itself, below which there is no other node, sends its input as it is.
   const auto bare = [&](int at) {

@@ -73,6 +73,8 @@ bool is_narrow(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF
 
 DType accumulator_of(DType dtype) { return is_narrow(dtype) ? DType::kF32 : dtype; }
 
+DType wire_of(DType dtype) { return dtype == DType::kF32 ? DType::kBF16 : dtype; }
+
 bool reducible(DType dtype, ReduceOp op) {
   const Family family = row_of(dtype).family;
   switch (op) {

@@ -92,6 +92,7 @@ std::string own_settings(int rank, const CommunicatorOptions& options) {
   try {
     Settings settings = Settings::from_environment();
     settings.reproducible = settings.reproducible || options.reproducible;
+    if (!options.wire.empty()) settings.wire = parse_wire("wire", options.wire);
     const std::string file = rank == 0 ? tuning_file(options.tuning) : "";
     if (!file.empty()) settings.tuned = read_tuning(file);
     return join({"settings", settings.to_text()});
@@ -104,6 +105,14 @@ Settings settings_of(const std::string& words) {
   const std::vector<std::string> said = unjoin(words);
   if (said.at(0) == "error") throw InvalidArgument(said.at(1));
   return Settings::parse(said.at(1));
+}
+
+void check_same_wire(const Settings& first, const Settings& theirs, std::size_t peer) {
+  if (theirs.wire == first.wire) return;
+  throw InvalidArgument((first.wire ? "rank 0 asks for wire=bfloat16 and rank "
+                                    : "rank 0 asks for no wire=bfloat16, but rank ") +
+                        std::to_string(peer) + (first.wire ? " does not" : " does") +
+                        ": say the same on every rank, by the option or WEFT_WIRE");
 }
 
 // `settings` become rank 0's; reproducible is what any rank asks for. Throws InvalidArgument on all
@@ -123,7 +132,10 @@ Members introduce(const Exchange& exchange, const std::string& address, int rank
                      ": install the same version everywhere");
     Settings theirs = settings_of(words.at(1));
     reproducible = reproducible || theirs.reproducible;
-    if (peer == 0) settings = std::move(theirs);
+    if (peer == 0)
+      settings = std::move(theirs);
+    else
+      check_same_wire(settings, theirs, peer);
     members.addresses.push_back(words.at(2));
     shares.push_back(words.at(3));
     members.machines.push_back(words.at(4));

@@ -38,6 +38,15 @@ std::uint16_t fold_scale(double scale) {
   return static_cast<std::uint16_t>(bits ^ (bits >> 16));
 }
 
+// What reduces a step with narrow slots; null where they are as the buffers, or there are none.
+kernels::ReduceFn narrow_reduce(const PlanShape& shape, const Call& call) {
+  const auto narrow = [](const Channel& channel) { return channel.width == Width::kNarrow; };
+  const DType wire = wire_of(call.dtype);
+  if (wire == call.dtype || std::none_of(shape.channels.begin(), shape.channels.end(), narrow))
+    return nullptr;
+  return kernels::find_reduce(wire, call.op);
+}
+
 bool rooted(Collective c) {
   return c == Collective::kBroadcast || c == Collective::kReduce || c == Collective::kGather ||
          c == Collective::kScatter;
@@ -101,8 +110,10 @@ void Planner::bind(const Call& call, Binding& binding) {
                       " serves equal counts only: choose another for these, or none");
   binding.element = size_of(call.dtype);
   binding.accumulator = size_of(accumulator_of(call.dtype));
+  binding.wire = size_of(wire_of(call.dtype));
   cut(call, shape, choice.chunk, binding);
   binding.reduce = kernels::find_reduce(call.dtype, call.op);
+  binding.reduce_narrow = narrow_reduce(shape, call);
   binding.scale = call.op == ReduceOp::kAvg         ? 1.0 / size_
                   : call.op == ReduceOp::kPremulSum ? call.scale
                                                     : 1.0;

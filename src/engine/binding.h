@@ -22,9 +22,12 @@ struct Binding {
   std::array<Location, 2> where{};  // set where the user's buffer is symmetric memory
 
   std::size_t element = 1;      // bytes of an element
-  std::size_t accumulator = 1;  // bytes of an element in a wide slot
+  std::size_t accumulator = 1;  // the same in a wide slot
+  std::size_t wire = 1;         // the same in a narrow slot
   std::size_t chunk = 1;        // elements of a chunk
   kernels::ReduceFn reduce = nullptr;
+  // Of steps with a narrow slot, to which all else is wide; null: narrow slots are as the buffers.
+  kernels::ReduceFn reduce_narrow = nullptr;
   double scale = 1.0;
 
   // Another number for anything else but buffers; 0: not to be remembered.
@@ -42,9 +45,17 @@ struct Binding {
   int member(int plan_rank) const {
     return pair[0] < 0 ? plan_rank : pair[static_cast<std::size_t>(plan_rank)];
   }
+  // Bytes of an element.
+  std::size_t bytes_in(Width width) const {
+    return width == Width::kWide ? accumulator : width == Width::kNarrow ? wire : element;
+  }
+  // As kernels::Source and Target have it.
+  bool is_wide(Width width) const {
+    return reduce_narrow ? width != Width::kNarrow : width == Width::kWide;
+  }
   std::size_t slot_bytes(const Channel& channel) const {
     // Slots start on cache lines, so that two never share one.
-    return (chunk * (channel.wide ? accumulator : element) + 63) / 64 * 64;
+    return (chunk * bytes_in(channel.width) + 63) / 64 * 64;
   }
 };
 

@@ -67,14 +67,13 @@ bool Run::targets(const Prepared& now, const Span& span) {
   for (std::size_t i = 0; i < now.step->dst.size(); ++i) {
     const Operand& operand = now.step->dst[i];
     if (operand.buffer != Buffer::kSlot) {
-      targets_.push_back({user(operand, place(now, i), span), false});
+      targets_.push_back({user(operand, place(now, i), span), binding_->is_wide(Width::kPlain)});
       continue;
     }
-    bool wide = binding_->plan->shape.channels[operand.channel].wide;
-    std::size_t bytes = span.count * (wide ? binding_->accumulator : binding_->element);
-    std::byte* slot = own_slot(operand.channel, bytes);
+    Width width = binding_->plan->shape.channels[operand.channel].width;
+    std::byte* slot = own_slot(operand.channel, span.count * binding_->bytes_in(width));
     if (!slot) return false;
-    targets_.push_back({slot, wide});
+    targets_.push_back({slot, binding_->is_wide(width)});
   }
   return true;
 }

@@ -59,6 +59,8 @@ class Run {
   bool go(const Prepared& now, std::size_t chunk);
   bool copy(const Prepared& now, std::size_t chunk);
   bool reduce(const Prepared& now, std::size_t chunk);
+  // targets_ = scale * (sources_ added up), rounded for narrow slots.
+  void combine(std::size_t count, double scale, kernels::Order order);
   bool put(const Prepared& now, std::size_t chunk);
   bool deliver(const Prepared& now, std::size_t chunk);
   bool signal(const Prepared& now);

@@ -33,18 +33,19 @@ bool Run::copy(const Prepared& now, std::size_t chunk) {
   if (!targets(now, part)) return false;
   const Operand& from = now.step->src[0];
   bool slot = from.buffer == Buffer::kSlot;
-  bool wide = slot && binding_->plan->shape.channels[from.channel].wide;
-  const std::byte* source = slot ? received(peer_of(from.rank), channel_of(from.channel))
-                                 : user(from, place(now, now.step->dst.size()), part);
+  Width width = slot ? binding_->plan->shape.channels[from.channel].width : Width::kPlain;
+  kernels::Source typed{nullptr, binding_->is_wide(width)};
+  typed.data = slot ? received(peer_of(from.rank), channel_of(from.channel))
+                    : user(from, place(now, now.step->dst.size()), part);
   bool same_type = std::all_of(targets_.begin(), targets_.end(),
-                               [&](const kernels::Target& t) { return t.wide == wide; });
-  if (!same_type && binding_->accumulator != binding_->element) {
-    kernels::Source typed{source, wide};
-    binding_->reduce({&typed, 1}, targets_, part.count, 1.0, kernels::Order::kFromLeft);
+                               [&](const kernels::Target& t) { return t.wide == typed.wide; });
+  if (!same_type && (binding_->accumulator != binding_->element || binding_->reduce_narrow)) {
+    sources_.assign(1, typed);
+    combine(part.count, 1.0, kernels::Order::kFromLeft);
     return true;
   }
-  kernels::copy(targets_[0].data, targets_.size() > 1 ? targets_[1].data : nullptr, source,
-                part.count * (wide ? binding_->accumulator : binding_->element));
+  kernels::copy(targets_[0].data, targets_.size() > 1 ? targets_[1].data : nullptr, typed.data,
+                part.count * binding_->bytes_in(width));
   return true;
 }
 
@@ -57,14 +58,32 @@ bool Run::reduce(const Prepared& now, std::size_t chunk) {
     const Operand& from = step.src[i];
     if (from.buffer == Buffer::kSlot)
       sources_.push_back({received(peer_of(from.rank), channel_of(from.channel)),
-                          binding_->plan->shape.channels[from.channel].wide});
+                          binding_->is_wide(binding_->plan->shape.channels[from.channel].width)});
     else
-      sources_.push_back({user(from, place(now, step.dst.size() + i), part), false});
+      sources_.push_back(
+          {user(from, place(now, step.dst.size() + i), part), binding_->is_wide(Width::kPlain)});
   }
   if (part.count)
-    binding_->reduce(sources_, targets_, part.count, step.last ? binding_->scale : 1.0,
-                     step.tree ? kernels::Order::kTree : kernels::Order::kFromLeft);
+    combine(part.count, step.last ? binding_->scale : 1.0,
+            step.tree ? kernels::Order::kTree : kernels::Order::kFromLeft);
   return true;
+}
+
+void Run::combine(std::size_t count, double scale, kernels::Order order) {
+  const auto narrow = [](const auto& operand) { return !operand.wide; };
+  const auto slot = std::find_if(targets_.begin(), targets_.end(), narrow);
+  const bool fills = slot != targets_.end();
+  if (!binding_->reduce_narrow ||
+      (!fills && std::none_of(sources_.begin(), sources_.end(), narrow)))
+    return binding_->reduce(sources_, targets_, count, scale, order);
+  if (targets_.size() == 1 || !fills || std::all_of(targets_.begin(), targets_.end(), narrow))
+    return binding_->reduce_narrow(sources_, targets_, count, scale, order);
+  // One is a narrow slot and one is not: what the first gets rounded the second gets so as well.
+  std::swap(*slot, targets_[0]);
+  const kernels::Source rounded{targets_[0].data};
+  const std::span<const kernels::Target> both = targets_;
+  binding_->reduce_narrow(sources_, both.first(1), count, scale, order);
+  binding_->reduce_narrow({&rounded, 1}, both.last(1), count, 1.0, kernels::Order::kFromLeft);
 }
 
 Header Run::header(std::size_t elements) const {

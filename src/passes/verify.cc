@@ -26,6 +26,7 @@ void execute(const std::vector<Run>& runs, const Claims& claims, Trees& trees, F
     results.check(trees, findings);
     if (claims.consistent) results.check_consistent(trees, findings);
     if (claims.reproducible) results.check_reproducible(one_tree, trees, findings);
+    report.narrowings = std::max(report.narrowings, results.narrowings(trees));
     report.reproducible = report.reproducible && results.reproducible(one_tree);
     report.consistent = report.consistent && results.consistent();
   }

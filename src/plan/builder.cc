@@ -95,12 +95,12 @@ void Builder::blocks(int input, int output) {
   shape_.output_blocks = output;
 }
 
-int Builder::channel(int slots, bool wide) {
+int Builder::channel(int slots, Width width) {
   if (slots < 1) refuse(shape_, rank_, "channel() needs at least one slot");
   if (shape_.channels.size() == static_cast<std::size_t>(kMaxChannels))
     refuse(shape_, rank_,
            "more than " + std::to_string(kMaxChannels) + " channels: use one for several phases");
-  shape_.channels.push_back({slots, wide});
+  shape_.channels.push_back({slots, width});
   return static_cast<int>(shape_.channels.size()) - 1;
 }
 

@@ -48,7 +48,7 @@ std::uint32_t digest(const PlanShape& shape) {
   hash.number(static_cast<std::int64_t>(shape.channels.size()));
   for (const Channel& channel : shape.channels) {
     hash.number(channel.slots);
-    hash.byte(channel.wide ? 1 : 0);
+    hash.byte(static_cast<std::uint8_t>(channel.width));
   }
   hash.byte(shape.equal_counts ? 1 : 0);
   return hash.result();

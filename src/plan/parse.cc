@@ -274,7 +274,10 @@ class Parser {
     if (line.number() != static_cast<int>(channels.size()))
       line.fail("expected channel " + std::to_string(channels.size()));
     int slots = line.field("slots", 1);
-    channels.push_back({slots, line.take("wide")});
+    const Width width = line.take("wide")     ? Width::kWide
+                        : line.take("narrow") ? Width::kNarrow
+                                              : Width::kPlain;
+    channels.push_back({slots, width});
   }
 
   void read_rank(Line& line) {

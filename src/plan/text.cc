@@ -57,7 +57,9 @@ std::string header_text(const PlanShape& shape) {
   for (std::size_t i = 0; i < shape.channels.size(); ++i) {
     const Channel& channel = shape.channels[i];
     text += "channel " + std::to_string(i) + " slots=" + number(channel.slots) +
-            (channel.wide ? " wide\n" : "\n");
+            (channel.width == Width::kWide     ? " wide\n"
+             : channel.width == Width::kNarrow ? " narrow\n"
+                                               : "\n");
   }
   return text;
 }

@@ -12,7 +12,7 @@
 // Grammar (spaces separate words, # starts a comment, indentation is free):
 //
 //   plan     = "plan" algorithm "collective=" name "ranks=" n "input=" n "output=" n
-//              { "params" { name "=" value } }   { "channel" n "slots=" n [ "wide" ] }
+//              { "params" { name "=" value } }   { "channel" n "slots=" n [ "wide" | "narrow" ] }
 //              { "rank" n { section } }                     every rank, in order
 //   value    = n | word | "[" [ n { "," n } ] "]"
 //   section  = ( "chunks" | "once" ) [ "rounds=" n ] { step }

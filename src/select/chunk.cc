@@ -29,7 +29,7 @@ std::size_t chunk_elements(const PlanShape& shape, std::size_t block, std::size_
   std::size_t slots = 0, widest = element;
   for (const Channel& channel : shape.channels) {
     slots += static_cast<std::size_t>(channel.slots);
-    if (channel.wide) widest = accumulator;
+    if (channel.width == Width::kWide) widest = accumulator;
   }
   std::size_t bytes = rule.asked ? rule.asked : preferred_chunk(block * widest, rule.crowded);
   if (slots) bytes = std::min(bytes, arena / slots);

@@ -38,6 +38,7 @@ cost::Call call_of(const PlanShape& shape, std::size_t bytes, const PriceOptions
   call.cut = cut(shape, bytes, options);
   call.element = static_cast<double>(size_of(options.dtype));
   call.accumulator = static_cast<double>(size_of(accumulator_of(options.dtype)));
+  call.wire = static_cast<double>(size_of(wire_of(options.dtype)));
   call.symmetric = options.symmetric;
   call.in_place = options.in_place && (shape.collective == Collective::kAllreduce ||
                                        shape.collective == Collective::kBroadcast);

@@ -28,6 +28,7 @@ Selection select(const Call& call, int ranks, const SelectionOptions& options) {
                           " nodes: give 1 .. " + std::to_string(ranks));
   for (int rank = 0; rank < ranks; ++rank) settings.place.push_back(rank * options.nodes / ranks);
   settings.reproducible = settings.reproducible || options.reproducible;
+  if (!options.wire.empty()) settings.wire = parse_wire("wire", options.wire);
   if (const std::string file = tuning_file(options.tuning); !file.empty())
     settings.tuned = read_tuning(file);
   return Selector(ranks, settings).choose(call);

@@ -21,6 +21,18 @@ bool order_shows(const Call& call) {
          call.op != ReduceOp::kMax;
 }
 
+// The parameter of algorithms whose sums can cross in the type on the wire.
+constexpr const char* kWire = "wire";
+
+// What the type on the wire is for.
+bool narrow_sum(const Call& call) {
+  const bool sum =
+      call.op == ReduceOp::kSum || call.op == ReduceOp::kAvg || call.op == ReduceOp::kPremulSum;
+  return sum && call.dtype == DType::kF32 &&
+         (call.collective == Collective::kAllreduce ||
+          call.collective == Collective::kReduceScatter);
+}
+
 // Of the whole message. Not set where ranks may see other numbers: an exchange of equal counts may
 // be given with counts by one rank and without by another.
 std::optional<std::size_t> message_bytes(const Call& call, std::size_t ranks) {
@@ -83,7 +95,12 @@ Selector::Selector(int ranks, const Settings& settings)
       nodes_(settings.nodes()),
       place_(settings.place),
       chunk_(settings.chunk),
-      reproducible_(settings.reproducible) {
+      reproducible_(settings.reproducible),
+      wire_(settings.wire) {
+  if (wire_ && reproducible_)
+    throw InvalidArgument(
+        "wire=bfloat16 and reproducible: what is rounded for the wire depends on where ranks lie; "
+        "leave one of them out");
   read_overrides(settings.algorithm);
   for (std::size_t i = 0; i < settings.tuned.size(); ++i)
     offer(settings.tuned[i], static_cast<int>(i + 1));
@@ -121,13 +138,17 @@ Params Selector::fitted(const Algorithm& algorithm) const {
 
 void Selector::offer(const Row& row, int number) {
   if (!row.ranks.holds(ranks_) || !row.nodes.holds(nodes_)) return;
-  Candidate candidate{row, number, true};
+  Candidate candidate{row, number, true, true};
   if (row.use.algorithm != kAsBuiltIn) {
     const Algorithm algorithm = find_algorithm(to_text(row.use), row.collective);
     Params params = fitted(algorithm);
     if (!refusal(algorithm, ranks_, params).empty()) return;
     // What is built in for several nodes serves those that it can be laid out on.
     if (number == 0 && row.nodes.from > 1 && params == algorithm.preset) return;
+    if (params.contains(kWire))
+      throw InvalidArgument("row " + std::to_string(number) + " of the tuning file says wire, " +
+                            "which is the communicator's to say: leave it out");
+    candidate.narrows = narrows(algorithm, params);
     candidate.reproducible = algorithm.claims.reproducible;
     candidate.row.use.algorithm = algorithm.name;
     candidate.row.use.params = std::move(params);
@@ -140,6 +161,7 @@ Selection Selector::choose(const Call& call) const {
   const auto index = static_cast<std::size_t>(call.collective);
   if (!overrides_[index].empty()) return named(call, overrides_[index], Rule::kEnvironment);
   const auto bytes = message_bytes(call, static_cast<std::size_t>(ranks_));
+  const bool narrow = to_narrow(call);
   const bool strict = reproducible_ && order_shows(call);
   int settled = 0;  // the tuned row that leaves it to the built-in table
   for (const Candidate& candidate : candidates_[index]) {
@@ -148,12 +170,14 @@ Selection Selector::choose(const Call& call) const {
     if (bytes ? !row.bytes.holds(*bytes) : !row.bytes.all()) continue;
     if (row.symmetric && *row.symmetric != call.symmetric) continue;
     if (strict && !candidate.reproducible) continue;
+    if (narrow && !candidate.narrows) continue;
     if (row.use.algorithm == kAsBuiltIn) {
       settled = candidate.number;
       continue;
     }
     Selection selection{row.use, candidate.number ? Rule::kTable : Rule::kBuiltIn,
                         candidate.number ? candidate.number : settled};
+    if (narrow) selection.choice.params.emplace(kWire, 1);
     if (chunk_) selection.choice.chunk = chunk_;
     return selection;
   }
@@ -173,7 +197,28 @@ Selection Selector::named(const Call& call, std::string_view text, Rule rule) co
                       " adds up in an order of its own, but this communicator is "
                       "reproducible: choose none, or " +
                       reproducible_names(call.collective));
+  set_wire(call, algorithm, params);
   return {{algorithm.name, std::move(params), algorithm.chunk ? algorithm.chunk : chunk_}, rule};
+}
+
+bool Selector::to_narrow(const Call& call) const { return wire_ && nodes_ > 1 && narrow_sum(call); }
+
+bool Selector::narrows(const Algorithm& algorithm, const Params& params) const {
+  return wire_ && make_rank_plan(algorithm, 0, ranks_, params).shape.params.contains(kWire);
+}
+
+void Selector::set_wire(const Call& call, const Algorithm& algorithm, Params& params) const {
+  if (param_of(params, kWire, 0).number() != 0 && !narrow_sum(call))
+    throw Unsupported(algorithm.name + " with wire=1: float32 sums and averages are rounded for " +
+                      "the wire, but this is a " + std::string(name_of(call.op)) + " of " +
+                      std::string(name_of(call.dtype)) + ": leave wire out");
+  if (!to_narrow(call) || params.contains(kWire)) return;
+  if (!narrows(algorithm, params))
+    throw Unsupported(algorithm.name +
+                      " sends float32 as it is, but this communicator has wire=bfloat16: choose "
+                      "none, or " +
+                      text_of(call.collective) + "/two_level");
+  params.emplace(kWire, 1);
 }
 
 std::string& Selector::override_of(Collective collective) {

@@ -17,7 +17,8 @@ namespace weft {
 // Not changed after it was made: thread safe.
 class Selector {
  public:
-  // Throws InvalidArgument for a WEFT_ALGORITHM that speaks of no collective or algorithm.
+  // Throws InvalidArgument for a WEFT_ALGORITHM that speaks of no collective or algorithm, and for
+  // a wire that is not reproducible.
   Selector(int ranks, const Settings& settings);
 
   // Throws InvalidArgument for an unknown algorithm that was named, Unsupported for one that
@@ -30,6 +31,7 @@ class Selector {
     Row row;     // its algorithm by its full name
     int number;  // among the tuned rows, from 1; 0: built in
     bool reproducible;
+    bool narrows;  // its sums can cross in the type on the wire
   };
 
   void read_overrides(const std::string& setting);
@@ -38,13 +40,19 @@ class Selector {
   // Those of a choice, and where the ranks lie, as far as the algorithm asks for it and they leave
   // it open (weft/fit.h).
   Params fitted(const Algorithm& algorithm) const;
+  // Whether the call's sums are to cross in the type on the wire.
+  bool to_narrow(const Call& call) const;
+  // Has the algorithm a parameter for that?
+  bool narrows(const Algorithm& algorithm, const Params& params) const;
+  // Params of a named algorithm, with `wire` where it is to be.
+  void set_wire(const Call& call, const Algorithm& algorithm, Params& params) const;
   Selection named(const Call& call, std::string_view text, Rule rule) const;
   std::string& override_of(Collective collective);
 
   int ranks_, nodes_;
   std::vector<int> place_;
   std::size_t chunk_;
-  bool reproducible_;
+  bool reproducible_, wire_;
   std::array<std::string, kCollectives> overrides_;
   std::array<std::vector<Candidate>, kCollectives> candidates_;
 };

@@ -53,6 +53,7 @@ Settings Settings::from_environment() {
   settings.algorithm = variable("WEFT_ALGORITHM");
   settings.chunk = chunk_of(variable("WEFT_CHUNK"));
   settings.reproducible = reproducible_of(variable("WEFT_REPRODUCIBLE"));
+  settings.wire = parse_wire("WEFT_WIRE", variable("WEFT_WIRE"));
   return settings;
 }
 
@@ -60,6 +61,7 @@ std::string Settings::to_text() const {
   return nlohmann::json{{"algorithm", algorithm},
                         {"chunk", chunk},
                         {"reproducible", reproducible},
+                        {"wire", wire},
                         {"tuned", to_json(tuned)}}
       .dump();
 }
@@ -70,8 +72,16 @@ Settings Settings::parse(const std::string& text) {
   settings.algorithm = json.at("algorithm").get<std::string>();
   settings.chunk = json.at("chunk").get<std::size_t>();
   settings.reproducible = json.at("reproducible").get<bool>();
+  settings.wire = json.at("wire").get<bool>();
   settings.tuned = rows_of(json.at("tuned"));
   return settings;
+}
+
+bool parse_wire(const std::string& name, const std::string& text) {
+  if (text == "bfloat16" || text == "bf16") return true;
+  if (text.empty() || text == "none") return false;
+  throw InvalidArgument(name + " is \"" + text +
+                        "\": give bfloat16, in which float32 sums then cross nodes, or none");
 }
 
 std::string tuning_file(const std::string& option) {

@@ -19,6 +19,9 @@ struct Settings {
   // WEFT_REPRODUCIBLE=1, or the communicator's option, on any rank: sums whose bits depend on
   // nothing but the inputs and the number of ranks.
   bool reproducible = false;
+  // WEFT_WIRE=bfloat16, or the communicator's option, on every rank: float32 sums cross nodes in
+  // bf16.
+  bool wire = false;
   // Of the tuning file, in its order.
   std::vector<Row> tuned = {};
 
@@ -37,6 +40,10 @@ struct Settings {
   std::string to_text() const;
   static Settings parse(const std::string& text);
 };
+
+// What the option or variable `name` says of the wire: "bfloat16" (or "bf16") or "none". Throws
+// InvalidArgument for another word.
+bool parse_wire(const std::string& name, const std::string& text);
 
 // The tuning file to read: `option`, else WEFT_TUNING, else the user's own,
 // $XDG_CONFIG_HOME/weft/tuning.json, if it is there and was measured on this machine. "none", for

@@ -259,6 +259,20 @@ TEST(Algorithms, NarrowSumsOfNodesAreRounded) {
       }
 }
 
+// On the wire float32 is rounded once, and an allreduce's result once more; not in a node.
+TEST(Algorithms, WhatCrossesNodesIsRoundedForTheWire) {
+  const std::vector<Params> places = {
+      {{"node", 1}}, {{"node", 2}}, {{"place", std::vector{0, 1, 1, 2}}}, {{"node", 4}}};
+  for (const char* name : {"allreduce/two_level", "reduce_scatter/two_level"})
+    for (Params params : places) {
+      const int crossings = params == places.back() ? 0 : name[0] == 'a' ? 2 : 1;
+      params["wire"] = 1;
+      VerifyReport report = verify(make_plan(name, 4, params), {3, find_algorithm(name).claims});
+      EXPECT_TRUE(report.ok()) << to_text(report);
+      EXPECT_EQ(report.narrowings, crossings) << name;
+    }
+}
+
 // DDP, FSDP and every data-parallel program rest on it.
 TEST(Algorithms, EveryAllreduceGivesAllRanksTheSameBits) {
   for (const std::string& name : builtin_algorithm_names()) {

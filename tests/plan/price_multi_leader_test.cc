@@ -124,7 +124,8 @@ Plan multi_leader(const Cluster& cluster, bool rings) {
     const Group node = every(b.rank(), b.rank() - local, 1, size);
     const Group across = every(b.rank(), local, size, nodes);
     b.blocks(b.ranks(), b.ranks());
-    const Wire inner{b.channel(4), b.channel(4, true)}, outer{b.channel(4), b.channel(4, true)};
+    const Wire inner{b.channel(4), b.channel(4, Width::kWide)},
+        outer{b.channel(4), b.channel(4, Width::kWide)};
     const auto share = [&](int place) { return b.output(place * nodes, nodes); };
     b.chunks([&] {
       Sum sum = ring_reduce_scatter(b, node, inner,

@@ -53,6 +53,19 @@ TEST(Price, RatesAndSteps) {
               2e-6 + (kMiB / 2) * (1 / 10e9 + 1 / 10e9 + 1 / kBandwidth) + 1e-6, 2e-6);
 }
 
+// What crosses is all that these send.
+TEST(Price, TheWireTakesHalfTheBytes) {
+  const Topology t = star(4, 0);
+  for (const char* name : {"allreduce/two_level", "reduce_scatter/two_level"}) {
+    const Price plain = price(name, 4, kMiB, t, {{"node", 1}}),
+                narrow = price(name, 4, kMiB, t, {{"node", 1}, {"wire", 1}});
+    EXPECT_EQ(narrow.bytes, plain.bytes / 2) << name;
+    EXPECT_LT(narrow.seconds, plain.seconds * 0.6) << name;
+    EXPECT_EQ(price(name, 4, kMiB, t, {{"node", 1}, {"wire", 1}}, {.dtype = DType::kF64}).bytes,
+              plain.bytes);
+  }
+}
+
 TEST(Price, FoldedProgramsArePricedAsThoseWrittenOut) {
   // More steps than are written out.
   struct Row {

@@ -97,6 +97,32 @@ TEST(Selector, BuiltInForSeveralNodes) {
             "allreduce/multi_leader(inner=ring,node=2,outer=ring)");
 }
 
+TEST(Selector, WhatCrossesNodesInBf16) {
+  const Settings narrow{.wire = true, .place = {0, 0, 1, 1}}, here{.wire = true};
+  Call call = call_of(kAllreduce, 8);
+  EXPECT_EQ(chosen(4, call, narrow), "allreduce/two_level(node=2,wire=1)");
+  EXPECT_EQ(chosen(4, call, here), "allreduce/one_shot");
+  EXPECT_EQ(chosen(4, call_of(Collective::kReduceScatter, 8), narrow),
+            "reduce_scatter/two_level(node=2,wire=1)");
+  EXPECT_EQ(chosen(4, call_of(Collective::kReduce, 8), narrow),
+            chosen(4, call_of(Collective::kReduce, 8), {.place = narrow.place}));
+  call.algorithm = "two_level(wire=0)";
+  EXPECT_EQ(chosen(4, call, narrow), "allreduce/two_level(node=2,wire=0)");
+  call.algorithm = "ring";
+  EXPECT_THROW(chosen(4, call, narrow), Unsupported);
+  EXPECT_EQ(chosen(4, call, here), "allreduce/ring");
+  call.algorithm = "two_level(wire=1)";
+  for (auto [dtype, op] : {std::pair{DType::kF64, ReduceOp::kSum}, {DType::kF32, ReduceOp::kMax}}) {
+    call.dtype = dtype;
+    call.op = op;
+    EXPECT_THROW(chosen(4, call), Unsupported);
+    Call unnamed = call;
+    unnamed.algorithm = {};
+    EXPECT_EQ(chosen(4, unnamed, narrow), chosen(4, unnamed, {.place = narrow.place}));
+  }
+  EXPECT_THROW(chosen(4, call, {.reproducible = true, .wire = true}), InvalidArgument);
+}
+
 // Rows as a file may have them.
 Settings tuned(bool reproducible = false) {
   Settings settings;

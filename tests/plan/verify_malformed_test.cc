@@ -49,7 +49,8 @@ const std::vector<Edit> kEdits = {
     {"no_root", [](Plan& p) { p.shape.params.clear(); }, 0, "root"},
     {"rounds", [](Plan& p) { p.programs[2][0].rounds = 0; }, 2, "no round"},
     {"once", [](Plan& p) { p.programs[1][0].chunked = false; }, 1, "once()"},
-    {"wide_put", [](Plan& p) { p.shape.channels[0].wide = true; }, 0, "wide"},
+    {"wide_put", [](Plan& p) { p.shape.channels[0].width = Width::kWide; }, 0, "wide"},
+    {"narrow_put", [](Plan& p) { p.shape.channels[0].width = Width::kNarrow; }, 0, "narrow"},
     step(
         "peer_too_high", kWait, [](Step& s) { s.peers = {3}; }, "rank 3"),
     step(

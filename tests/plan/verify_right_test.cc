@@ -82,10 +82,10 @@ TEST_P(RightPlan, IsProved) {
 INSTANTIATE_TEST_SUITE_P(Verify, RightPlan, testing::ValuesIn(kRight),
                          [](const auto& info) { return info.param.name; });
 
-// Three ranks; the sum goes round once and is told. `wide`: partial sums travel unrounded.
-Write running_sum(bool wide) {
-  return [wide](Builder& b) {
-    int partial = b.channel(2, wide), total = b.channel(2), me = b.rank();
+// Three ranks; the sum goes round once, in one width, and is told, in another.
+Write running_sum(Width going, Width told = Width::kPlain) {
+  return [=](Builder& b) {
+    int partial = b.channel(2, going), total = b.channel(2, told), me = b.rank();
     b.chunks([&] {
       if (me == 0) b.copy({b.slot(partial)}, b.input());
       if (me > 0) b.wait(me - 1, partial, b.input());
@@ -104,12 +104,45 @@ Write running_sum(bool wide) {
 }
 
 TEST(Verify, SaysWhetherPartialSumsAreRounded) {
-  for (bool wide : {false, true}) {
-    VerifyReport report = verify(plan_of(kAllreduce, 3, running_sum(wide)));
+  for (Width width : {Width::kPlain, Width::kWide, Width::kNarrow}) {
+    VerifyReport report = verify(plan_of(kAllreduce, 3, running_sum(width)));
     ASSERT_TRUE(report.ok()) << to_text(report);
-    EXPECT_EQ(report.rounds_partials, !wide);
+    EXPECT_EQ(report.rounds_partials, width != Width::kWide);
+    // x0, and then x0 + x1.
+    EXPECT_EQ(report.narrowings, width == Width::kNarrow ? 2 : 0);
     EXPECT_TRUE(report.consistent);
   }
+}
+
+// The rank that tells a rounded result keeps it as it has told it.
+TEST(Verify, NarrowSlotsRoundForBothDestinations) {
+  const Plan plan = plan_of(kAllreduce, 3, running_sum(Width::kWide, Width::kNarrow));
+  VerifyReport report = verify(plan, {-1, {.consistent = true}});
+  ASSERT_TRUE(report.ok()) << to_text(report);
+  EXPECT_EQ(report.narrowings, 1);
+  EXPECT_FALSE(report.reproducible);
+}
+
+// What a rank adds up of its own is not rounded, so here every rank has bits of its own.
+TEST(Verify, NarrowContributionsAreNotConsistent) {
+  const auto narrow_one_shot = [](Builder& b) {
+    int ch = b.channel(2, Width::kNarrow);
+    b.chunks([&] {
+      b.copy({b.slot(ch)}, b.input());
+      b.signal(others(b), ch, b.input());
+      for (int peer : others(b)) b.wait(peer, ch, b.input());
+      std::vector<Operand> sources = {b.input()};
+      for (int peer : others(b)) sources.push_back(b.slot(peer, ch));
+      b.reduce({b.output()}, sources, Builder::kLast);
+      for (int peer : others(b)) b.credit(peer, ch, b.input());
+    });
+  };
+  const Plan plan = plan_of(kAllreduce, 2, narrow_one_shot);
+  EXPECT_TRUE(verify(plan).ok());
+  EXPECT_FALSE(verify(plan).consistent);
+  const VerifyReport claimed = verify(plan, {-1, {.consistent = true}});
+  ASSERT_FALSE(claimed.ok());
+  EXPECT_EQ(claimed.findings[0].fault, Fault::kClaim);
 }
 
 // Each rank adds up from its own input on, instead of from rank 0's.
@@ -161,8 +194,8 @@ TEST(Verify, SaysWhetherBitsAreReproducible) {
   EXPECT_NE(report.findings[0].text.find("(x0 + x1) + (x2 + x3), but is x3 + (x2 + (x0 + x1))"),
             std::string::npos)
       << to_text(report);
-  EXPECT_FALSE(verify(plan_of(kAllreduce, 3, running_sum(false)), {2}).reproducible);
-  EXPECT_TRUE(verify(plan_of(kAllreduce, 3, running_sum(true)), {2}).reproducible);
+  EXPECT_FALSE(verify(plan_of(kAllreduce, 3, running_sum(Width::kPlain)), {2}).reproducible);
+  EXPECT_TRUE(verify(plan_of(kAllreduce, 3, running_sum(Width::kWide)), {2}).reproducible);
 }
 
 TEST(Verify, ExecutesAsManySizesAsAsked) {

@@ -256,7 +256,7 @@ def test_verify_own_file(tmp_path, values, code, words):
         (["missing.py"], "no file missing.py"),
         (["lr", "--ranks", "0-3"], "at least 1"),
         (["lr", "--ranks", "many"], "1-17"),
-        (["allreduce/two_level", "--param", "nod=3"], "it has: node, place, wide"),
+        (["allreduce/two_level", "--param", "nod=3"], "it has: node, place, wide, wire"),
         (["allreduce/tree_levels", "--ranks", "5", "--param", "node=2"], "does not divide"),
         (["lr", "--param", "node"], "node=4"),
         (["lr_rab", "--param", "outer=rab"], "outer = rab"),

@@ -168,6 +168,18 @@ def test_a_topology_is_priced_where_nothing_was_measured(tmp_path):
     assert "by the cost model" in known["reason"]
 
 
+def test_only_what_crosses_in_bf16_is_a_candidate_there():
+    words = ("explain", "allreduce", "--bytes", "25M", "--ranks", 16, "--topology", "rx1")
+    known = json.loads(command(*words, "--wire", "bf16", "--tuning", "none", "--json", "-"))
+    assert known["chosen"] == "allreduce/two_level(node=8,wire=1)"
+    assert all("wire=1" in candidate["candidate"] for candidate in known["candidates"])
+    assert "allreduce/ring: sends float32 as it is" in known["unsuitable"]
+    whole = json.loads(command(*words, "--tuning", "none", "--json", "-"))
+    price = {one["candidate"]: one["predicted_us"] for one in whole["candidates"]}
+    narrow = next(one for one in known["candidates"] if one["chosen"])
+    assert narrow["predicted_us"] < 0.9 * price["allreduce/two_level(node=8)"]
+
+
 def test_what_is_wrong_is_said(tmp_path):
     (tmp_path / "old.json").write_text('{"weft_tuning": 0}')
     for words in (("explain", "allreduce", "--bytes", "8", "--tuning", tmp_path / "old.json"),

@@ -73,7 +73,7 @@ class RandomPlans {
     plan.shape.input_blocks = any(0, 9);
     plan.shape.output_blocks = any(0, 9);
     for (int i = any(0, kMaxChannels); i > 0; --i)
-      plan.shape.channels.push_back({any(1, 9), any(0, 1) == 0});
+      plan.shape.channels.push_back({any(1, 9), static_cast<Width>(any(0, 2))});
     for (int i = 0; i < plan.shape.ranks; ++i) plan.programs.push_back(program());
     return plan;
   }

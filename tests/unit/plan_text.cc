@@ -180,7 +180,7 @@ TEST(Digest, DiffersWithEveryField) {
   base.collective = Collective::kAllreduce;
   base.ranks = 4;
   base.params = {{"root", 0}};
-  base.channels = {{2, false}};
+  base.channels = {{2}};
   std::set<std::uint32_t> seen = {digest(base)};
   auto changed = [&](auto edit) {
     PlanShape shape = base;
@@ -199,8 +199,9 @@ TEST(Digest, DiffersWithEveryField) {
   EXPECT_TRUE(changed([](PlanShape& s) { s.input_blocks = 4; }));
   EXPECT_TRUE(changed([](PlanShape& s) { s.output_blocks = 4; }));
   EXPECT_TRUE(changed([](PlanShape& s) { s.channels[0].slots = 3; }));
-  EXPECT_TRUE(changed([](PlanShape& s) { s.channels[0].wide = true; }));
-  EXPECT_TRUE(changed([](PlanShape& s) { s.channels.push_back({2, false}); }));
+  EXPECT_TRUE(changed([](PlanShape& s) { s.channels[0].width = Width::kWide; }));
+  EXPECT_TRUE(changed([](PlanShape& s) { s.channels[0].width = Width::kNarrow; }));
+  EXPECT_TRUE(changed([](PlanShape& s) { s.channels.push_back({2}); }));
   EXPECT_FALSE(changed([](PlanShape&) {}));
 }
 

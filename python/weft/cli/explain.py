@@ -26,6 +26,7 @@ _EPILOG = """\b
 Examples:
   weft explain allreduce --bytes 25M
   weft explain broadcast --bytes 1M --ranks 64 --topology rx1
+  weft explain allreduce --bytes 25M --topology cluster.json --wire bfloat16
   WEFT_TUNING=tuning.json weft explain allreduce --bytes 1M --ranks 2 --symmetric --json -
 """
 
@@ -46,6 +47,10 @@ def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
 @click.option("--ranks", type=click.IntRange(1), help="Default: 2, or all of the topology's.")
 @click.option("--symmetric", is_flag=True, help="All ranks' buffers lie in symmetric memory.")
 @click.option("--reproducible", is_flag=True, help="In a reproducible communicator.")
+@click.option(
+    "--wire", default="", metavar="NAME",
+    help="As weft.init takes it: bfloat16, in which float32 sums then cross nodes.",
+)  # fmt: skip
 @click.option(
     "--dtype", type=click.Choice(list(ITEM_BYTES)), default="float32", show_default=True,
     metavar="NAME",
@@ -107,7 +112,8 @@ def _show(found: Explained, everyone: bool) -> None:
     click.echo(
         f"{question.collective}, {size_text(question.nbytes)} bytes of {question.dtype}, "
         f"{question.ranks} ranks, {memory} memory"
-        f"{', reproducible' if question.reproducible else ''}:\n"
+        f"{', reproducible' if question.reproducible else ''}"
+        f"{f', {question.wire} on the wire' if question.wire else ''}:\n"
         f"  {_short(found.chosen)}\n\n{found.reason}\n"
     )
     rows = found.candidates if everyone else found.candidates[:_SHOWN]

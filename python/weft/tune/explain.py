@@ -13,6 +13,7 @@ from weft import _core
 from weft._core import Topology, find_algorithm
 from weft.bench.cases import REDUCING, size_text
 from weft.cost import price
+from weft.errors import Unsupported
 from weft.tune.candidates import algorithms
 from weft.tune.reasons import Row, notes, reason
 from weft.tune.table import Table
@@ -30,6 +31,7 @@ class Question:
     dtype: str = "float32"
     symmetric: bool = False
     reproducible: bool = False
+    wire: str = ""
     algorithm: str = ""
     tuning: str = ""
     topology: Topology | None = None
@@ -89,7 +91,7 @@ def explain(question: Question, progress: Progress = lambda names: names) -> Exp
     selection = _select(question, question.algorithm)
     row = _row(question)
     chosen = str(selection.choice)
-    suitable, unsuitable = _candidates(question)
+    suitable, unsuitable = _candidates(question, "wire" in selection.choice.params)
     names = list(dict.fromkeys([chosen, *row.measured, *suitable]))
     predicted = {name: _price(question, name) for name in progress(names) if question.topology}
     return Explained(
@@ -105,6 +107,7 @@ def _select(question: Question, algorithm: str) -> _core.Selection:
         question.collective, question.ranks, question.nbytes, question.dtype,
         symmetric=question.symmetric, algorithm=algorithm, nodes=question.nodes,
         reproducible=question.reproducible, tuning=question.tuning or "",
+        wire=question.wire,
     )  # fmt: skip
 
 
@@ -126,8 +129,8 @@ def _row(question: Question) -> Row:
     return Row(question.tuning, file, number, entry, best["bytes"], best["us"])
 
 
-def _candidates(question: Question) -> tuple[list[str], list[str]]:
-    """Those that would do, and why the other algorithms would not."""
+def _candidates(question: Question, narrow: bool) -> tuple[list[str], list[str]]:
+    """Those that would do, and why the other algorithms would not. `narrow`: bf16 crosses nodes."""
     good = algorithms(
         question.collective, question.ranks, symmetric=question.symmetric,
         topology=question.topology,
@@ -135,21 +138,33 @@ def _candidates(question: Question) -> tuple[list[str], list[str]]:
     strict = question.reproducible and question.collective in REDUCING
     if strict:
         good = [name for name in good if find_algorithm(name).reproducible]
+    if narrow:
+        good = list(dict.fromkeys(text for name in good if (text := _on_wire(question, name))))
     served = {name.partition("(")[0] for name in good}
     why = [
-        f"{name}: {_why_not(name, question)}"
+        f"{name}: {_why_not(name, question, narrow)}"
         for name in _core.algorithm_names()
         if find_algorithm(name).collective == question.collective and name not in served
     ]
     return good, why
 
 
-def _why_not(name: str, question: Question) -> str:
+def _on_wire(question: Question, name: str) -> str:
+    """What a communicator makes of the name; empty where it sends float32 as it is."""
+    try:
+        return str(_select(question, name).choice)
+    except Unsupported:
+        return ""
+
+
+def _why_not(name: str, question: Question, narrow: bool) -> str:
     algorithm = find_algorithm(name)
     if refused := algorithm.refuses(question.ranks, algorithm.preset):
         return refused
     if question.reproducible and not algorithm.reproducible:
         return "adds up in an order of its own"
+    if narrow:
+        return "sends float32 as it is"
     return "reaches into peers' memory, which has to be symmetric"
 
 

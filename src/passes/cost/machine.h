@@ -25,6 +25,7 @@ struct Call {
   Cut cut;
   double element = 4;      // bytes
   double accumulator = 4;  // bytes, on wide channels
+  double wire = 4;         // bytes, on narrow ones
   bool symmetric = false;
   bool in_place = true;  // a copy from input to output is none
   double buffers = 0;    // bytes of a rank's buffers together

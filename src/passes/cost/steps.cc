@@ -37,8 +37,10 @@ bool Machine::perform(int rank) {
 }
 
 double Machine::payload(int channel, std::size_t count) const {
-  const bool wide = programs_.shape().channels[static_cast<std::size_t>(channel)].wide;
-  return static_cast<double>(count) * (wide ? call_.accumulator : call_.element);
+  const Width width = programs_.shape().channels[static_cast<std::size_t>(channel)].width;
+  return static_cast<double>(count) * (width == Width::kWide     ? call_.accumulator
+                                       : width == Width::kNarrow ? call_.wire
+                                                                 : call_.element);
 }
 
 // Whether the next slot of a channel has come back from all that read it.

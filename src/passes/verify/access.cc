@@ -111,7 +111,7 @@ void Machine::fill(int rank, int channel, const std::vector<Value>& values) {
   slot.filled = true;
   slot.event = state(rank).event;
   slot.values = values;
-  if (plan(rank).shape.channels[c].wide) return;
+  if (plan(rank).shape.channels[c].width == Width::kWide) return;
   for (Value& value : slot.values) value = trees_.rounded(value);
 }
 

@@ -1,5 +1,7 @@
 #include "passes/verify/expect.h"
 
+#include <algorithm>
+
 namespace weft::verifier {
 namespace {
 
@@ -109,6 +111,17 @@ void Results::check_consistent(const Trees& trees, Findings& findings) const {
                    " is claimed to have the same bits on all ranks, but is " +
                    trees.order(cell.value.tree) + " here and " +
                    trees.order(output(0, found->element).value.tree) + " on rank 0");
+}
+
+int Results::narrowings(const Trees& trees) const {
+  int most = 0;
+  for (int rank = 0; rank < plan_.shape.ranks; ++rank) {
+    if (!has_output(plan_.shape, rank)) continue;
+    const std::size_t total = call_.part(rank, Buffer::kOutput).total();
+    for (std::size_t i = 0; i < total; ++i)
+      most = std::max(most, trees.narrowings(output(rank, i).value.tree));
+  }
+  return most;
 }
 
 std::optional<Results::Element> Results::other_than(Tree tree) const {

@@ -19,6 +19,8 @@ class Results {
   bool consistent() const { return !inconsistent(); }
   // Whether every reduced element has `tree`.
   bool reproducible(Tree tree) const { return !other_than(tree); }
+  // Roundings by narrow slots between a contribution and an output, at most.
+  int narrowings(const Trees& trees) const;
   // Adds a finding for a rank of which that does not hold.
   void check_consistent(const Trees& trees, Findings& findings) const;
   void check_reproducible(Tree tree, const Trees& trees, Findings& findings) const;

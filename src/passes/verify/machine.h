@@ -74,6 +74,7 @@ class Machine {
   void report_unreceived();
 
   // steps.cc: what each verb does, once it can go.
+  bool narrow(int rank);
   void copy(int rank);
   void reduce(int rank);
   void put(int rank);

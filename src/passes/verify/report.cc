@@ -28,6 +28,10 @@ std::string to_text(const VerifyReport& report) {
   return "proved in " + std::to_string(report.scenarios) + " scenarios: " +
          (report.consistent ? "identical bits on all ranks" : "bits may differ between ranks") +
          (report.reproducible ? ", reproducible" : "") +
+         (report.narrowings
+              ? ", rounded for the wire at most " + std::to_string(report.narrowings) +
+                    (report.narrowings == 1 ? " time" : " times")
+              : "") +
          (report.rounds_partials ? ", partial sums of narrow types are rounded" : "") + "\n";
 }
 

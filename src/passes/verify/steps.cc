@@ -1,4 +1,5 @@
 // The step table: what each verb does to messages, slots and memory.
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -6,12 +7,25 @@
 
 namespace weft::verifier {
 
+// Rounds values_ for all destinations if one of them is a narrow slot.
+bool Machine::narrow(int rank) {
+  const std::vector<Channel>& channels = plan(rank).shape.channels;
+  const auto is_narrow = [&](const Operand& operand) {
+    return operand.buffer == Buffer::kSlot && channels[operand.channel].width == Width::kNarrow;
+  };
+  const std::vector<Operand>& dst = state(rank).cursor.step()->dst;
+  if (std::none_of(dst.begin(), dst.end(), is_narrow)) return false;
+  for (Value& value : values_) value = trees_.narrowed(value);
+  return true;
+}
+
 void Machine::copy(int rank) {
   const Step& step = *state(rank).cursor.step();
   if (!load(rank, step.src[0], values_)) return;
+  const bool rounds = narrow(rank);
   for (const Operand& operand : step.dst)
     // Copying an element onto itself, as happens in place, writes nothing.
-    if (!same_cells(rank, operand, step.src[0])) store(rank, operand, values_);
+    if (rounds || !same_cells(rank, operand, step.src[0])) store(rank, operand, values_);
 }
 
 void Machine::reduce(int rank) {
@@ -30,6 +44,7 @@ void Machine::reduce(int rank) {
     values_[k] = step.tree ? trees_.balanced(terms) : trees_.from_left(terms);
     if (step.last) values_[k] = trees_.scaled(values_[k]);
   }
+  narrow(rank);
   for (const Operand& operand : step.dst) store(rank, operand, values_);
 }
 

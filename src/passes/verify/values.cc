@@ -49,6 +49,18 @@ Value Trees::rounded(Value value) {
   return {intern(Kind::kRound, value.tree, 0), value.element};
 }
 
+Value Trees::narrowed(Value value) {
+  const Kind kind = nodes_[value.tree].kind;
+  if (kind == Kind::kNarrow || kind < Kind::kLeaf) return value;
+  return {intern(Kind::kNarrow, value.tree, 0), value.element};
+}
+
+bool Trees::is_rounded(Tree tree) const {
+  const Node& node = nodes_[tree];
+  return node.kind == Kind::kRound ||
+         (node.kind == Kind::kNarrow && nodes_[node.a].kind != Kind::kLeaf);
+}
+
 std::size_t& Trees::bucket(std::uint64_t key) {
   std::size_t mask = table_.size() - 1;
   std::size_t at = (key * 0x9e3779b97f4a7c15u) >> 20 & mask;
@@ -82,11 +94,13 @@ Tree Trees::add(Kind kind, Tree a, Tree b) {
   if (kind >= Kind::kSum) {
     const Node left = nodes_[a],
                right = kind == Kind::kSum ? nodes_[b] : Node{left.kind, true, false, 0, 0, 0};
-    bool inner_scale = kind != Kind::kRound && (left.scaled || right.scaled);
+    bool inner_scale =
+        kind != Kind::kRound && kind != Kind::kNarrow && (left.scaled || right.scaled);
     bool twice = kind == Kind::kSum && overlap(a, b);
     node.sound = left.sound && right.sound && !inner_scale && !twice;
     node.scaled = left.scaled || right.scaled || kind == Kind::kScale;
     node.count = left.count + right.count;
+    node.narrowings = std::max(left.narrowings, right.narrowings) + (kind == Kind::kNarrow ? 1 : 0);
     for (std::size_t w = 0; w < words_; ++w)
       masks_[tree * words_ + w] =
           masks_[a * words_ + w] | (kind == Kind::kSum ? masks_[b * words_ + w] : 0);
@@ -154,8 +168,9 @@ void Trees::write_order(Tree tree, bool inner, std::string& text) const {
     if (text.size() < kMost) text += " + ";
     write_order(node.b, true, text);
     if (inner && text.size() < kMost) text += ")";
-  } else if (node.kind == Kind::kRound && nodes_[node.a].kind == Kind::kSum) {
-    text += "rounded(";
+  } else if (node.kind == Kind::kNarrow ||
+             (node.kind == Kind::kRound && nodes_[node.a].kind == Kind::kSum)) {
+    text += node.kind == Kind::kNarrow ? "narrow(" : "rounded(";
     write_order(node.a, false, text);
     if (text.size() < kMost) text += ")";
   } else {
@@ -166,6 +181,7 @@ void Trees::write_order(Tree tree, bool inner, std::string& text) const {
 std::string Trees::text(Value value) const {
   const Node& node = nodes_[value.tree];
   if (node.kind == Kind::kUndefined) return "memory that was never written";
+  if (node.kind == Kind::kNarrow) return "what was rounded for a narrow slot";
   if (node.kind != Kind::kLeaf) return "a reduction";
   return "element " + std::to_string(value.element) + " of rank " + std::to_string(node.a) +
          "'s input";

@@ -40,7 +40,12 @@ class Trees {
   Value scaled(Value value);
   // As stored in the element type: a partial sum of f16 or bf16 is rounded, once.
   Value rounded(Value value);
-  bool is_rounded(Tree tree) const { return nodes_[tree].kind == Kind::kRound; }
+  // As stored in a narrow slot: contributions of f32 are rounded as well, once.
+  Value narrowed(Value value);
+  // A partial sum of f16 or bf16 that has been rounded.
+  bool is_rounded(Tree tree) const;
+  // Roundings by narrow slots between a contribution and this, at most.
+  int narrowings(Tree tree) const { return nodes_[tree].narrowings; }
 
   // Empty if the tree has every rank's contribution exactly once and the scale exactly
   // once, at its root. Else what is wrong, as "counts rank 2 twice".
@@ -51,13 +56,14 @@ class Trees {
   std::string text(Value value) const;
 
  private:
-  enum class Kind : std::uint8_t { kUndefined, kMixed, kLeaf, kSum, kScale, kRound };
+  enum class Kind : std::uint8_t { kUndefined, kMixed, kLeaf, kSum, kScale, kRound, kNarrow };
   struct Node {
     Kind kind;
     bool sound;   // no undefined or mixed part, no rank twice, not scaled before the root
     bool scaled;  // has a scale in it
     int count;    // contributions
     Tree a, b;
+    int narrowings = 0;
   };
 
   Tree intern(Kind kind, Tree a, Tree b);

@@ -64,8 +64,17 @@ std::string fault_of_buffers(const Step& step, const PlanShape& shape) {
 
 // A put's payload may be the very bytes of its source, so nothing converts them.
 std::string fault_of_width(const Step& step, const PlanShape& shape) {
-  if (step.verb == Verb::kPut && shape.channels[step.channel].wide)
-    return "puts onto a wide channel: copy into the slot, which converts, and signal";
+  const auto width = [&](int channel) {
+    return shape.channels[static_cast<std::size_t>(channel)].width;
+  };
+  if (step.verb == Verb::kPut && width(step.channel) != Width::kPlain)
+    return std::string("puts onto a ") + (width(step.channel) == Width::kWide ? "wide" : "narrow") +
+           " channel: copy into the slot, which converts, and signal";
+  if (step.dst.size() == 2 && step.dst[0].buffer == Buffer::kSlot &&
+      step.dst[1].buffer == Buffer::kSlot &&
+      (width(step.dst[0].channel) == Width::kNarrow) !=
+          (width(step.dst[1].channel) == Width::kNarrow))
+    return "fills a narrow slot and another one: write two steps";
   return {};
 }
 
