@@ -239,6 +239,27 @@ TEST_P(FabricTest, AnAbortReachesAllWithItsText) {
   });
 }
 
+TEST_P(FabricTest, AnAbortPassesByNothingThatWasSentBefore) {
+  constexpr std::size_t kBytes = 8 << 20;
+  run([&](LaneRank& r) {
+    const SymmetricBlock block = r.fabric->allocate(kBytes);
+    if (r.me == 0) {
+      Header bulk = header(kBytes, 0, 0);
+      bulk.input = block.where;
+      r.for_peers([&](int to) { r.lane->post(to, 0, 0, bulk, block.data); });
+      r.lane->abort("no more");
+    } else {
+      await("abort", [&] {
+        r.lane->unsent();  // drives the lane, and looks for no message
+        return r.lane->why_aborted() == "no more";
+      });
+      EXPECT_NE(r.lane->arrival(0, 0, 0).header, nullptr);
+    }
+    r.meet("aborted");
+    r.fabric->release(block);
+  });
+}
+
 TEST_P(FabricTest, AbortsOfAllAtOnceLeaveOneWholeText) {
   run([&](LaneRank& r) {
     r.meet("start");

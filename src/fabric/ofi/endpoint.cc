@@ -43,7 +43,7 @@ OfiEndpoint::OfiEndpoint(Parts parts, const std::vector<std::shared_ptr<Remote>>
       peers_(members.size()) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     peers_[i].remote = members[i];
-    if (members[i]) members[i]->attach(&trouble_);
+    if (members[i]) members[i]->attach(&ending_.trouble());
   }
   first_pair_ = parts_.lanes->enrol(this, members);
 }
@@ -52,7 +52,7 @@ OfiEndpoint::~OfiEndpoint() {
   if (mark_.forked()) return;
   parts_.lanes->withdraw(first_pair_, peers_.size());
   for (Peer& peer : peers_) {
-    if (peer.remote) peer.remote->detach(&trouble_);
+    if (peer.remote) peer.remote->detach(&ending_.trouble());
   }
 }
 
@@ -238,37 +238,23 @@ std::string OfiEndpoint::lost(int peer) {
   return at(peer).remote->is_lost() ? at(peer).remote->lost() : std::string();
 }
 
-// The first one wins.
-bool OfiEndpoint::record_abort(const std::string& why) {
-  std::lock_guard lock(aborting_);
-  if (std::exchange(aborted_, true)) return false;
-  why_ = why.substr(0, Message::kMostText);
-  // release: pairs with the acquire in why_aborted().
-  trouble_.store(1, std::memory_order_release);
-  return true;
-}
-
 void OfiEndpoint::abort(const std::string& why) {
   mark_.check();
-  if (!record_abort(why)) return;
+  if (!ending_.end(why)) return;
   parts_.bell->ring();
   // acquire: pairs with the release in connect().
   if (!connected_.load(std::memory_order_acquire)) return;
   for (Peer& peer : peers_) {
-    if (peer.remote) peer.remote->tell(Kind::kAbort, peer.pair, why);
+    if (peer.remote) peer.remote->tell_abort(peer.pair, why);
   }
 }
 
 bool OfiEndpoint::troubled() const {
   // relaxed: a hint to look closer.
-  return trouble_.load(std::memory_order_relaxed) != 0;
+  return ending_.trouble().load(std::memory_order_relaxed) != 0;
 }
 
-std::string OfiEndpoint::why_aborted() const {
-  if (trouble_.load(std::memory_order_acquire) == 0) return {};
-  std::lock_guard lock(aborting_);
-  return why_;
-}
+std::string OfiEndpoint::why_aborted() const { return ending_.why(); }
 
 Inbox& OfiEndpoint::inbox_of(std::size_t place, std::size_t channel) {
   Peer& peer = peers_[place];
@@ -303,8 +289,9 @@ void OfiEndpoint::take_credit(std::size_t place, int channel, std::uint64_t tota
   known.store(total, std::memory_order_release);
 }
 
-void OfiEndpoint::take_abort(const std::string& why) {
-  if (record_abort(why)) parts_.bell->ring();
+void OfiEndpoint::take_abort(std::size_t place, std::uint64_t sent, const std::string& why) {
+  ending_.hear(peers_[place].remote, sent, why);
+  parts_.bell->ring();
 }
 
 }  // namespace weft::ofi

@@ -5,11 +5,11 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "fabric/ofi/ending.h"
 #include "fabric/ofi/inbox.h"
 #include "fabric/ofi/lanes.h"
 #include "fabric/ofi/memory.h"
@@ -76,7 +76,7 @@ class OfiEndpoint final : public Endpoint, private Lane {
   bool take_message(std::size_t place, const MessagePacket& packet, std::size_t length) override;
   bool take_write(std::size_t place, int channel, std::uint32_t number) override;
   void take_credit(std::size_t place, int channel, std::uint64_t total) override;
-  void take_abort(const std::string& why) override;
+  void take_abort(std::size_t place, std::uint64_t sent, const std::string& why) override;
   std::uint64_t last_entered() const override;
 
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
@@ -85,7 +85,6 @@ class OfiEndpoint final : public Endpoint, private Lane {
   void write(Peer& to, int peer, int channel, std::uint64_t number, const Header& header);
   Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }
   void await_joined(std::size_t place, Clock::time_point deadline);
-  bool record_abort(const std::string& why);
 
   const ForkMark mark_;
   const Parts parts_;
@@ -94,12 +93,9 @@ class OfiEndpoint final : public Endpoint, private Lane {
   std::vector<Peer> peers_;
   std::uint32_t first_pair_ = 0;
   std::shared_ptr<const Source> source_;  // of the last long message
-  std::atomic<std::uint32_t> trouble_{0};
+  mutable Ending ending_;                 // an abort may begin to count when it is looked at
   std::atomic<std::uint64_t> entered_{0};
   std::atomic<bool> connected_{false};
-  mutable std::mutex aborting_;
-  bool aborted_ = false;  // under aborting_, and the text
-  std::string why_;
 };
 
 }  // namespace weft::ofi

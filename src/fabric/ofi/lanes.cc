@@ -84,11 +84,13 @@ void Lanes::take_break(Link& link, const std::string& why) {
   }
 }
 
-void Lanes::take_abort(std::uint32_t number, const Token& from, const std::string& why) {
+void Lanes::take_abort(std::uint32_t number, const Token& from, std::uint64_t sent,
+                       const std::string& why) {
   std::lock_guard lock(mutex_);
   Pair* const pair = find(number);
   const auto remote = pair ? pair->remote.lock() : nullptr;
-  if (remote && remote->address().token == from && pair->lane) pair->lane->take_abort(why);
+  if (remote && remote->address().token == from && pair->lane)
+    pair->lane->take_abort(pair->place, sent, why);
 }
 
 std::uint64_t Lanes::last_entered(std::uint32_t pair) const {

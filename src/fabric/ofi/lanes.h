@@ -23,7 +23,8 @@ class Lane {
   virtual bool take_message(std::size_t place, const MessagePacket& packet, std::size_t length) = 0;
   virtual bool take_write(std::size_t place, int channel, std::uint32_t number) = 0;
   virtual void take_credit(std::size_t place, int channel, std::uint64_t total) = 0;
-  virtual void take_abort(const std::string& why) = 0;
+  // It counts once the member's first `sent` packets and writes are here.
+  virtual void take_abort(std::size_t place, std::uint64_t sent, const std::string& why) = 0;
   virtual std::uint64_t last_entered() const = 0;
 };
 
@@ -42,7 +43,8 @@ class Lanes final : public Receiver {
   void take_break(Link& link, const std::string& why) override;
 
   // By the connection to `from`, which must be the pair's own peer.
-  void take_abort(std::uint32_t pair, const Token& from, const std::string& why);
+  void take_abort(std::uint32_t pair, const Token& from, std::uint64_t sent,
+                  const std::string& why);
   std::uint64_t last_entered(std::uint32_t pair) const;
 
  private:

@@ -12,7 +12,7 @@
 //   kGone segment                 →                 "I shall send no more from it"
 //   kProgress pair                →                 "where is the lane that you gave that number?"
 //                                 ←  kProgress base = its last collective
-//   kAbort pair, text             →
+//   kAbort pair, text, base       →                 "... which I did after I had sent you so many"
 //   kBye base = packets, writes   →                 "this fabric leaves; it has sent you so many"
 //   kDone                         →  or  ←          from the one that got a bye: it has them all
 #pragma once

@@ -194,6 +194,11 @@ void Port::forget(Link& link, std::uint32_t segment) {
   link.targets.erase(segment);
 }
 
+std::uint64_t Port::sent(const Link& link) const {
+  std::lock_guard lock(mutex_);
+  return link.sent;
+}
+
 std::int64_t Port::settled(Link& link) {
   const Locked lock(*this);
   progress_locked();

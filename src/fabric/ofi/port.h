@@ -58,7 +58,9 @@ class Port : public std::enable_shared_from_this<Port> {
   void grant(Link& link, std::uint32_t segment, const Target& target);
   void forget(Link& link, std::uint32_t segment);
 
-  // How much was ever sent to the peer, once all of it is on its way; -1: some is not.
+  // How many packets and writes were ever sent to the peer, on their way or not.
+  std::uint64_t sent(const Link& link) const;
+  // The same, once all of it is on its way; -1: some is not.
   std::int64_t settled(Link& link);
 
   // Takes what has arrived, sends on what could not go. poke() leaves it to another thread

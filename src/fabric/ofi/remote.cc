@@ -75,10 +75,16 @@ bool Remote::send_locked(Kind kind, std::uint32_t subject, std::uint64_t number,
 }
 
 // If it cannot be sent the peer is gone, and the watcher says so.
-void Remote::tell(Kind kind, std::uint32_t subject, const std::string& text) {
+void Remote::tell(Kind kind, std::uint32_t subject) {
   std::lock_guard lock(mutex_);
   if (kind == Kind::kGone) asked_.erase(subject);
-  (void)send_locked(kind, subject, 0, text);
+  (void)send_locked(kind, subject, 0);
+}
+
+void Remote::tell_abort(std::uint32_t pair, const std::string& why) {
+  const std::uint64_t sent = port_->sent(link_);
+  std::lock_guard lock(mutex_);
+  (void)send_locked(Kind::kAbort, pair, sent, why);
 }
 
 void Remote::ask(std::uint32_t segment, std::size_t bytes) {
@@ -146,6 +152,11 @@ void Remote::check_welcome(const Message& message) {
 // Both sequentially consistent: of a bye and the last arrival, one sees the other.
 void Remote::count_arrival() {
   if (arrived_.fetch_add(1) + 1 >= leaves_after_.load()) left();
+}
+
+bool Remote::has_arrived(std::uint64_t sent) const {
+  // acquire: who sees the count sees what was counted.
+  return arrived_.load(std::memory_order_acquire) >= sent || is_lost();
 }
 
 void Remote::hear_bye(std::uint64_t sent) {

@@ -46,7 +46,9 @@ class Remote : public std::enable_shared_from_this<Remote> {
   void await_welcome(Clock::time_point deadline);
 
   // Sends a message, unless the peer is lost.
-  void tell(Kind kind, std::uint32_t subject, const std::string& text = {});
+  void tell(Kind kind, std::uint32_t subject);
+  // Tells it that its lane `pair` has ended here, after all that was sent to it.
+  void tell_abort(std::uint32_t pair, const std::string& why);
   // Asks, once, where the peer's copy of a segment is. The port learns it.
   void ask(std::uint32_t segment, std::size_t bytes);
   // The last collective that the peer's lane `pair` has entered, if it answers soon.
@@ -54,6 +56,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
 
   // A packet or a write of the peer has arrived.
   void count_arrival();
+  // Whether so many of them have, or no more will come.
+  bool has_arrived(std::uint64_t sent) const;
   // The peer leaves, having sent us so many of them.
   void hear_bye(std::uint64_t sent);
   // The peer has got all of ours.

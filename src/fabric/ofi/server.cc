@@ -77,7 +77,7 @@ bool Server::answer(Client& client, const Message& message) {
     case Kind::kProgress:
       return reply(client, head.kind, head.subject, lanes_->last_entered(head.subject));
     case Kind::kAbort:
-      lanes_->take_abort(head.subject, client.token, message.text);
+      lanes_->take_abort(head.subject, client.token, head.base, message.text);
       return true;
     case Kind::kBye:
       // Of whom nothing is known here, nothing was to come.
