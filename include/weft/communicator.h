@@ -120,7 +120,8 @@ inline constexpr int kAnySource = -1;
 class Communicator {
  public:
   // Collective over the `size` ranks that share `store`. Throws Timeout naming the ranks
-  // that did not come.
+  // that did not come, Mismatch naming a rank of another version of Weft. What else fails on one
+  // rank (InvalidArgument, Unsupported, PeerLost, Timeout) all throw, with that rank's number.
   static std::shared_ptr<Communicator> create(std::shared_ptr<Store> store, int rank, int size,
                                               CommunicatorOptions options = {});
   // Waits until peers have read what was sent to them, then leaves. In a forked child, whose
@@ -151,7 +152,8 @@ class Communicator {
   // Null for a negative color.
   std::shared_ptr<Communicator> split(int color, int key);
 
-  // Ends all that is in flight here and on the peers, which see Aborted with `why`.
+  // Ends all that is in flight here and on the peers, which see Aborted with `why`: also in a call
+  // that this rank has finished before, if they wait in it for yet another rank.
   void abort(const std::string& why);
 
   // The algorithm that a call would use, as "allreduce/ring" or "allreduce/ring(chunk=64K)".

@@ -291,7 +291,11 @@ class Communicator:
         return None if part is None else Communicator(part)
 
     def abort(self, why: str) -> None:
-        """Ends all that is in flight here and on the peers, which see `Aborted` with `why`."""
+        """Ends all that is in flight here and on the peers, which see `Aborted` with `why`.
+
+        They may see it in a call that this rank has finished before, if they wait in it for yet
+        another rank.
+        """
         self._core.abort(why)
 
     def close(self) -> None:

@@ -54,7 +54,9 @@ def init(
             together with `reproducible`.
 
     Raises:
-        Timeout: naming the ranks that did not come.
+        Timeout: naming the ranks that did not come, or a peer that does not answer and its address.
+        PeerLost: where a peer is gone or refuses this rank, with its address.
+        Mismatch: where ranks run other versions of Weft, with both and their hosts.
         InvalidArgument: where rank, size or rendezvous is not known, saying the ways to give it;
             where RANK contradicts what the launcher says; where the tuning file or a variable of
             the environment is wrong, or ranks say different wires, on all ranks.

@@ -86,25 +86,35 @@ struct Communicator::Impl {
 
 namespace {
 
-// What this rank says of choosing, or the error that all ranks are to see. Only rank 0 reads a
-// tuning file: its rows are handed out.
-std::string own_settings(int rank, const CommunicatorOptions& options) {
-  try {
-    Settings settings = Settings::from_environment();
-    settings.reproducible = settings.reproducible || options.reproducible;
-    if (!options.wire.empty()) settings.wire = parse_wire("wire", options.wire);
-    const std::string file = rank == 0 ? tuning_file(options.tuning) : "";
-    if (!file.empty()) settings.tuned = read_tuning(file);
-    return join({"settings", settings.to_text()});
-  } catch (const InvalidArgument& error) {
-    return join({"error", "rank " + std::to_string(rank) + ": " + error.what()});
-  }
+// What this rank says of choosing. Only rank 0 reads a tuning file: its rows are handed out.
+Settings own_settings(int rank, const CommunicatorOptions& options) {
+  Settings settings = Settings::from_environment();
+  settings.reproducible = settings.reproducible || options.reproducible;
+  if (!options.wire.empty()) settings.wire = parse_wire("wire", options.wire);
+  const std::string file = rank == 0 ? tuning_file(options.tuning) : "";
+  if (!file.empty()) settings.tuned = read_tuning(file);
+  return settings;
 }
 
-Settings settings_of(const std::string& words) {
-  const std::vector<std::string> said = unjoin(words);
-  if (said.at(0) == "error") throw InvalidArgument(said.at(1));
-  return Settings::parse(said.at(1));
+// What ranks say first: the version and the host in words that every version understands, then one
+// that only the same version reads.
+std::vector<std::string> exchange_hello(const Exchange& exchange, int rank, const Word& mine) {
+  const auto all =
+      exchange("hello", join({kVersion, host_identity().name, mine.told()}), mine.failed());
+  if (mine.failed()) Word::read(mine.told(), rank);
+  std::vector<std::string> words;
+  for (std::size_t peer = 0; peer < all.size(); ++peer) {
+    const std::vector<std::string> said = unjoin(all[peer]);
+    if (said.size() != 3 || said[0] != kVersion)
+      throw Mismatch("rank " + std::to_string(rank) + " (on host " + host_identity().name +
+                     ") runs Weft " + kVersion + ", rank " + std::to_string(peer) + " (on host " +
+                     (said.size() > 1 ? said[1] : "?") + ") Weft " +
+                     (said.empty() ? "?" : said[0]) + ": install the same version everywhere");
+    words.push_back(said[2]);
+  }
+  for (std::size_t peer = 0; peer < all.size(); ++peer)
+    words[peer] = Word::read(words[peer], static_cast<int>(peer));
+  return words;
 }
 
 void check_same_wire(const Settings& first, const Settings& theirs, std::size_t peer) {
@@ -115,30 +125,29 @@ void check_same_wire(const Settings& first, const Settings& theirs, std::size_t 
                         ": say the same on every rank, by the option or WEFT_WIRE");
 }
 
-// `settings` become rank 0's; reproducible is what any rank asks for. Throws InvalidArgument on all
-// ranks if those of one are wrong.
-Members introduce(const Exchange& exchange, const std::string& address, int rank,
-                  const CommunicatorOptions& options, Settings& settings) {
-  auto all = exchange("hello", join({kVersion, own_settings(rank, options), address, cpu_share(),
-                                     host_identity().key()}));
+// `settings` become rank 0's; reproducible is what any rank asks for. If settings or the fabric of
+// one rank are wrong, all throw what it throws.
+Members introduce(const Exchange& exchange, int rank, const CommunicatorOptions& options,
+                  const std::function<std::string()>& make_address, Settings& settings) {
+  const Word mine([&] {
+    return join({own_settings(rank, options).to_text(), make_address(), cpu_share(),
+                 host_identity().key()});
+  });
+  const std::vector<std::string> all = exchange_hello(exchange, rank, mine);
   Members members;
   std::vector<std::string> shares;
   bool reproducible = false;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    std::vector<std::string> words = unjoin(all[peer]);
-    if (words.empty() || words[0] != kVersion)
-      throw Mismatch("rank " + std::to_string(rank) + " runs Weft " + kVersion + ", rank " +
-                     std::to_string(peer) + " Weft " + (words.empty() ? "?" : words[0]) +
-                     ": install the same version everywhere");
-    Settings theirs = settings_of(words.at(1));
+    const std::vector<std::string> words = unjoin(all[peer]);
+    Settings theirs = Settings::parse(words.at(0));
     reproducible = reproducible || theirs.reproducible;
     if (peer == 0)
       settings = std::move(theirs);
     else
       check_same_wire(settings, theirs, peer);
-    members.addresses.push_back(words.at(2));
-    shares.push_back(words.at(3));
-    members.machines.push_back(words.at(4));
+    members.addresses.push_back(words.at(1));
+    shares.push_back(words.at(2));
+    members.machines.push_back(words.at(3));
   }
   settings.reproducible = reproducible;
   settings.crowded = densest(shares).crowded();
@@ -163,20 +172,17 @@ bool reaches_all(const Fabric& fabric, const std::vector<std::string>& addresses
 std::shared_ptr<Fabric> span_hosts(const Exchange& exchange, int rank,
                                    std::vector<std::string>& addresses) {
   std::shared_ptr<Fabric> fabric;
-  std::string mine;
-  try {
-    fabric = process_fabric("shm+ofi");
-    mine = join({"address", fabric->address()});
-  } catch (const Error& error) {
-    mine = join({"error", "rank " + std::to_string(rank) + " cannot use the network that the " +
-                              "ranks, which are on several hosts, need: " + error.what()});
-  }
-  const auto all = exchange("addresses on the network", mine);
-  for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    const std::vector<std::string> said = unjoin(all[peer]);
-    if (said.at(0) == "error") throw Unsupported(said.at(1));
-    addresses[peer] = said.at(1);
-  }
+  const Word mine([&] {
+    try {
+      fabric = process_fabric("shm+ofi");
+      return fabric->address();
+    } catch (const Error& error) {
+      throw Unsupported(std::string("cannot use the network that the ranks, which are on several "
+                                    "hosts, need: ") +
+                        error.what());
+    }
+  });
+  addresses = exchange_word(exchange, "addresses on the network", rank, mine);
   return fabric;
 }
 
@@ -191,10 +197,14 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
                           ": ranks count from 0 to size - 1");
   auto deadline = Clock::now() + options.timeout;
   const std::string name = fabric_name(options);
-  auto fabric = options.fabric ? options.fabric : process_fabric(name.empty() ? "shm" : name);
+  std::shared_ptr<Fabric> fabric = options.fabric;
+  const auto make_address = [&] {
+    if (!fabric) fabric = process_fabric(name.empty() ? "shm" : name);
+    return fabric->address();
+  };
   Settings settings;
   Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
-  Members members = introduce(exchange, fabric->address(), rank, options, settings);
+  Members members = introduce(exchange, rank, options, make_address, settings);
   if (!options.fabric && name.empty() && !reaches_all(*fabric, members.addresses))
     fabric = span_hosts(exchange, rank, members.addresses);
   auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric, std::move(members),
@@ -260,18 +270,18 @@ int Communicator::recv(void* data, std::size_t count, DType dtype, int source, i
 std::shared_ptr<Communicator> Communicator::split(int color, int key) {
   auto deadline = Clock::now() + timeout();
   // Every member takes part in every exchange; each keeps what concerns its own color.
-  Exchange everyone = [this](const std::string&, const std::string& mine) {
+  Exchange everyone = [this](const std::string&, const std::string& mine, bool) {
     return exchange_words(mine);
   };
   std::vector<std::pair<int, int>> members;  // (key, parent's rank) of this color
-  auto words = everyone("color", join({std::to_string(color), std::to_string(key)}));
+  auto words = everyone("color", join({std::to_string(color), std::to_string(key)}), false);
   for (int rank = 0; rank < size(); ++rank) {
     auto theirs = unjoin(words[static_cast<std::size_t>(rank)]);
     if (std::stoi(theirs.at(0)) == color) members.emplace_back(std::stoi(theirs.at(1)), rank);
   }
   std::sort(members.begin(), members.end());
   if (color < 0) {
-    everyone("lanes", {});
+    everyone("lanes", {}, true);
     return nullptr;
   }
   Members part;
@@ -282,8 +292,8 @@ std::shared_ptr<Communicator> Communicator::split(int color, int key) {
     part.addresses.push_back(impl_->members.addresses[old]);
     part.machines.push_back(impl_->members.machines[old]);
   }
-  Exchange among = [&](const std::string& what, const std::string& mine) {
-    auto all = everyone(what, mine);
+  Exchange among = [&](const std::string& what, const std::string& mine, bool leaves) {
+    auto all = everyone(what, mine, leaves);
     std::vector<std::string> ours;
     for (const auto& member : members) ours.push_back(all[static_cast<std::size_t>(member.second)]);
     return ours;

@@ -12,16 +12,39 @@
 
 namespace weft {
 
+// What a rank has to say at a step, or why it cannot: then that is what it tells the others, so
+// that all end with the one cause, and soon.
+class Word {
+ public:
+  // What `make` returns, or the Error that it throws.
+  explicit Word(const std::function<std::string()>& make);
+  // The word of a rank, as it was told.
+  static std::string read(const std::string& told, int rank);  // throws its Error, naming the rank
+
+  const std::string& told() const { return told_; }
+  bool failed() const { return failed_; }
+
+ private:
+  std::string told_;
+  bool failed_ = false;
+};
+
 // Gives this rank's words to all, returns everyone's in rank order. Collective. `what`
-// names the step, for errors.
-using Exchange =
-    std::function<std::vector<std::string>(const std::string& what, const std::string& mine)>;
+// names the step, for errors. A rank that `leaves` next need not hear the others.
+using Exchange = std::function<std::vector<std::string>(const std::string& what,
+                                                        const std::string& mine, bool leaves)>;
+
+// Gives a word to all, returns theirs. Throws the failure of this rank `me`, else that of the first
+// rank that failed.
+std::vector<std::string> exchange_word(const Exchange& exchange, const std::string& what, int me,
+                                       const Word& mine);
 
 // Through the launcher's store. Throws Timeout naming all ranks that did not come.
 Exchange exchange_through(std::shared_ptr<Store> store, int rank, int size,
                           Clock::time_point deadline);
 
-// Opens `count` endpoints among the members at `addresses` and connects them.
+// Opens `count` endpoints among the members at `addresses` and connects them. If one member cannot
+// reach another, all throw what it says.
 std::vector<std::unique_ptr<Endpoint>> open_endpoints(Fabric& fabric, int count,
                                                       const std::vector<std::string>& addresses,
                                                       int me, const Exchange& exchange,

@@ -1,5 +1,5 @@
 // What fabrics do with the addresses of a lane's members. `Address` is the fabric's own: it has
-// parse(text), a token, process() for messages, and obstacle(peer).
+// parse(text), a token, and obstacle(peer).
 #pragma once
 
 #include <cstddef>
@@ -39,11 +39,9 @@ std::vector<Address> parse_members(std::string_view fabric, const Address& own,
 }
 
 // Runs `step` for one member and lets its error name the member.
-template <typename Address, typename Step>
-void naming(std::size_t place, const Address& address, Step step) {
-  const auto member = [&] {
-    return "rank " + std::to_string(place) + " (" + address.process() + "): ";
-  };
+template <typename Step>
+void naming(std::size_t place, Step step) {
+  const auto member = [&] { return "rank " + std::to_string(place) + ": "; };
   try {
     step();
   } catch (const PeerLost& error) {

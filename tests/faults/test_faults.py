@@ -13,10 +13,19 @@ import numpy as np
 import pytest
 
 import weft
+from weft import _core
 
 from launch import Team
 
 LONG = 1 << 20
+
+FABRICS = [fabric["name"] for fabric in _core.system_info()["fabrics"] if fabric["available"]]
+
+
+@pytest.fixture(params=FABRICS)
+def over(request):
+    """The environment in which ranks talk over one of the fabrics that there are."""
+    return {"WEFT_FABRIC": request.param}
 
 
 def allreduce_forever(job, timeout):
@@ -96,8 +105,8 @@ def leaves_early(job):
     comm.allreduce(np.ones(LONG))
 
 
-def test_rank_that_leaves_is_named():
-    with Team(2) as team:
+def test_rank_that_leaves_is_named(over):
+    with Team(2, over) as team:
         team.start(leaves_early)
         outcome = team.finish(timeout=20)[0]
     assert isinstance(outcome.error, (weft.PeerLost, weft.Aborted))
@@ -111,8 +120,8 @@ def raises_in_block(job):
         comm.allreduce(np.ones(4))
 
 
-def test_exception_in_a_block_ends_the_others():
-    with Team(3) as team:
+def test_exception_in_a_block_ends_the_others(over):
+    with Team(3, over) as team:
         team.start(raises_in_block)
         first, second, third = team.finish(timeout=20)
     assert isinstance(second.error, ZeroDivisionError)
@@ -191,8 +200,8 @@ def dead_afterwards(job):
     comm.close()
 
 
-def test_abort_ends_all_for_good():
-    with Team(3) as team:
+def test_abort_ends_all_for_good(over):
+    with Team(3, over) as team:
         team.run(dead_afterwards)
 
 

@@ -26,16 +26,24 @@ from launch import Team
 class Network:
     """N hosts, each with `eth0` in one network and `eth1` in the next one, as many as `rails`.
 
-    `rate` limits each link in both directions. A context manager: tears everything down.
+    `rate` limits each link in both directions. `addresses` are those of `eth0`, with the length of
+    the prefix; empty: that host has none. A context manager: tears everything down.
     """
 
-    def __init__(self, hosts: int, rate: str | None = None, rails: int = 1) -> None:
+    def __init__(
+        self,
+        hosts: int,
+        rate: str | None = None,
+        rails: int = 1,
+        addresses: list[str] | None = None,
+    ) -> None:
         self._mark = f"weft-{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self._switch = f"{self._mark}-switch"
         self._hosts = [f"{self._mark}-{host}" for host in range(hosts)]
         self._rate = rate
         self._rails = range(rails)
-        self.addresses = [f"10.77.0.{host + 1}" for host in range(hosts)]
+        self._addresses = addresses or [f"10.77.0.{host + 1}/24" for host in range(hosts)]
+        self.addresses = [address.partition("/")[0] for address in self._addresses]
 
     def __enter__(self) -> Network:
         try:
@@ -74,7 +82,10 @@ class Network:
         # Made in the host's namespace and moved from there: no name meets one of this machine's.
         _run("ip", "-n", name, "link", "add", card, "type", "veth",
              "peer", "name", port, "netns", self._switch)  # fmt: skip
-        _run("ip", "-n", name, "addr", "add", f"10.{77 + rail}.0.{host + 1}/24", "dev", card)
+        if address := f"10.{77 + rail}.0.{host + 1}/24" if rail else self._addresses[host]:
+            # Without looking for a second one who has it, which takes a second.
+            quick = ["nodad"] if ":" in address else []
+            _run("ip", "-n", name, "addr", "add", address, "dev", card, *quick)
         _run("ip", "-n", self._switch, "link", "set", port, "master", f"bridge{rail}", "up")
         _run("ip", "-n", name, "link", "set", card, "up")
         if self._rate:

@@ -112,6 +112,9 @@ TEST(OfiAddress, NamesTheObstacle) {
   const std::vector<Row> rows = {
       {[](Address& a) { a.version++; }, "version"},
       {[](Address& a) { a.provider = "verbs;ofi_rxm"; }, "WEFT_OFI_PROVIDER"},
+      {[](Address& a) { a.ip = is_loopback(a.ip) ? "192.0.2.1" : "127.0.0.1"; }, "WEFT_INTERFACE"},
+      {[](Address& a) { a.ip = a.ip.find(':') == a.ip.npos ? "2001:db8::1" : "192.0.2.1"; },
+       "WEFT_INTERFACE"},
   };
   const auto fabric = make_ofi_fabric(), other = make_ofi_fabric();
   for (const Row& row : rows) {

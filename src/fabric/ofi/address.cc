@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/errno_text.h"
+#include "fabric/ofi/interface.h"
 #include "fabric/ofi/link.h"
 #include "fabric/ofi/packet.h"
 #include "weft/error.h"
@@ -48,6 +49,8 @@ bool from_hex(const std::string& text, std::vector<std::string>& rails) {
   }
   return !rails.empty() && rails.size() <= kMostRails;
 }
+
+bool is_v6(const std::string& ip) { return ip.find(':') != std::string::npos; }
 
 using Found = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
@@ -115,9 +118,8 @@ std::string Address::text() const {
 }
 
 std::string Address::process(const std::string& fate) const {
-  const bool v6 = ip.find(':') != std::string::npos;
   return "process " + std::to_string(pid) + (fate.empty() ? "" : " " + fate) + " (on host " + host +
-         ", " + (v6 ? "[" + ip + "]" : ip) + ":" + std::to_string(port) + ")";
+         ", " + (is_v6(ip) ? "[" + ip + "]" : ip) + ":" + std::to_string(port) + ")";
 }
 
 std::string Address::obstacle(const Address& peer) const {
@@ -135,6 +137,10 @@ std::string Address::obstacle(const Address& peer) const {
            std::to_string(rails.size()) +
            "; set WEFT_INTERFACE to as many interfaces on all hosts, those of one network in the "
            "same place";
+  }
+  if (is_v6(ip) != is_v6(peer.ip) || is_loopback(ip) != is_loopback(peer.ip)) {
+    return "its " + peer.process() + " has an address that does not go with " + ip +
+           ", the one here; set WEFT_INTERFACE to interfaces of one network";
   }
   return {};
 }

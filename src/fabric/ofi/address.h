@@ -1,7 +1,7 @@
 // What a fabric tells its peers through the rendezvous store, and the TCP connections by which
 // they meet.
 //
-//   ofi 2 <token> <pid> <host> <provider> <address> <port> <names of its rails: hexadecimal,...>
+//   ofi 3 <token> <pid> <host> <provider> <address> <port> <names of its rails: hexadecimal,...>
 #pragma once
 
 #include <cstdint>

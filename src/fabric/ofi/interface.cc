@@ -32,10 +32,6 @@ socklen_t length_of(const sockaddr* address) {
   return address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
 }
 
-bool is_loopback(const Interface& interface) {
-  return interface.address.starts_with("127.") || interface.address == "::1";
-}
-
 // The own address from which packets to `host` would leave; empty if there is no way. Asks the
 // kernel's table of routes: connecting a datagram socket sends nothing.
 std::string source_toward(const std::string& host) {
@@ -103,6 +99,10 @@ std::vector<Interface> those_asked_for(const std::vector<Interface>& all,
 
 }  // namespace
 
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1";
+}
+
 std::vector<Interface> interfaces() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
@@ -130,7 +130,8 @@ std::vector<Interface> choose_interfaces() {
   const char* master = std::getenv("MASTER_ADDR");
   if ((master && toward(all, master, "the way to MASTER_ADDR", chosen)) ||
       toward(all, kOutside, "the default route", chosen) ||
-      pick(all, "the first one", chosen, [](const Interface& i) { return !is_loopback(i); }) ||
+      pick(all, "the first one", chosen,
+           [](const Interface& i) { return !is_loopback(i.address); }) ||
       pick(all, "there is no other", chosen, [](const Interface&) { return true; })) {
     return {chosen};
   }

@@ -12,6 +12,9 @@ struct Interface {
   std::string why;      // it was chosen: "WEFT_INTERFACE"
 };
 
+// A numeric address that is reached from its own host only.
+bool is_loopback(const std::string& address);
+
 // Those that are up and have an address.
 std::vector<Interface> interfaces();
 

@@ -124,10 +124,10 @@ std::unique_ptr<Endpoint> OfiFabric::open(const std::vector<std::string>& addres
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (static_cast<int>(i) == me || addresses[i].empty()) continue;
     remotes[i] = remote(members[i]);
-    naming(i, members[i], [&] { remotes[i]->dial(deadline); });
+    naming(i, [&] { remotes[i]->dial(deadline); });
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (remotes[i]) naming(i, members[i], [&] { remotes[i]->await_welcome(deadline); });
+    if (remotes[i]) naming(i, [&] { remotes[i]->await_welcome(deadline); });
   }
   return std::make_unique<OfiEndpoint>(parts_, remotes, me);
 }

@@ -60,7 +60,8 @@ void Remote::dial(Clock::time_point deadline) {
   if (!socket) throw Unsupported("no socket to it, " + errno_text("socket"));
   limit_waiting(socket.get(), deadline);
   const int error = connect_to(socket.get(), address_.token);
-  if (error == EAGAIN || error == ETIMEDOUT) throw Timeout("it does not accept connections");
+  if (error == EAGAIN || error == ETIMEDOUT)
+    throw Timeout("its " + address_.process() + " does not accept connections");
 
   std::lock_guard lock(mutex_);
   if (error == ECONNREFUSED || (error == 0 && !same_user(socket.get()))) {

@@ -65,11 +65,11 @@ std::unique_ptr<Endpoint> ShmFabric::open(const std::vector<std::string>& addres
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (static_cast<int>(i) == me || addresses[i].empty()) continue;
     remotes[i] = remote(members[i]);
-    naming(i, members[i], [&] { remotes[i]->dial(deadline); });
+    naming(i, [&] { remotes[i]->dial(deadline); });
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (!remotes[i]) continue;
-    naming(i, members[i], [&] { remotes[i]->segment(kDoorbellSegment, deadline); });
+    naming(i, [&] { remotes[i]->segment(kDoorbellSegment, deadline); });
   }
   return std::make_unique<ShmEndpoint>(segments_, doorbell_, remotes, me, patience);
 }
