@@ -14,6 +14,10 @@ from group import world  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 from training import flat, furthest, gradients, network, share  # noqa: E402
 
+from weft import _core  # noqa: E402
+
+from launch import Team  # noqa: E402
+
 
 def ddp(job, options: dict):
     with world(job):
@@ -34,6 +38,21 @@ def ddp(job, options: dict):
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_gradients(team, ranks, options):
     assert max(team(ranks).run(ddp, options)) < 1e-5
+
+
+def has_network() -> bool:
+    fabrics = {fabric["name"]: fabric for fabric in _core.system_info()["fabrics"]}
+    return fabrics["ofi"]["available"]
+
+
+@pytest.mark.skipif(not has_network(), reason="no libfabric: ranks cannot be on several nodes")
+def test_gradients_in_bf16_on_the_wire():
+    nodes = [["env", f"WEFT_NODE=ddp-{node}"] for node in (0, 0, 1)]
+    with Team(3, {"WEFT_WIRE": "bf16"}, nodes) as team:
+        found = team.run(ddp, {})
+    # Rounded, a contribution once and a result once more; the same on all ranks.
+    assert 1e-5 < found[0] < 2**-7
+    assert len(set(found)) == 1
 
 
 class Halves(torch.nn.Module):
