@@ -22,7 +22,8 @@ namespace weft {
 namespace {
 
 void write(Builder& b) {
-  const GatherLevels levels(b, nodes_of(b));
+  const Nodes nodes = nodes_of(b);
+  const GatherLevels levels(b, nodes, block_each(nodes));
   b.chunks([&] {
     b.copy({b.output(b.rank())}, b.input());
     if (!levels.listeners().empty()) b.put(b.input(), levels.listeners(), levels.channel());

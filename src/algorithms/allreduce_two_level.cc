@@ -8,6 +8,8 @@
 // All ranks of a node lead, for one rank of each other node; levels overlap chunk by chunk.
 //
 // With m ranks a node and k nodes: steps 4; bytes across 2n(k-1)/P a rank, in the node 2n(m-1)/m.
+// Nodes of different sizes own equal parts: across 2n(k-1)/k a node, the least that the busiest
+// link can carry (Patarasuk, Yuan, JPDC 69(2), 2009).
 // Sums of nodes cross in float32 under f16 and bf16 (wide = 1): rounded once, and three halves of
 // the bytes; with wide = 0 they are rounded once a node besides. With wire = 1 what crosses does so
 // in bf16 under f32, in half the bytes: sums of nodes, or a lone rank's contribution, rounded once,
@@ -31,14 +33,19 @@ namespace {
 
 void write(Builder& b) {
   const Nodes nodes = nodes_of(b);
-  b.blocks(b.ranks(), b.ranks());
+  const Parts parts = equal_for_nodes(nodes);
+  const int blocks = blocks_of(parts);
+  b.blocks(blocks, blocks);
   const Width crossing = crossing_width(b, nodes);
-  const ReduceLevels sums(b, nodes, crossing);
-  const GatherLevels results(b, nodes, crossing == Width::kNarrow ? Width::kNarrow : Width::kPlain);
+  const ReduceLevels sums(b, nodes, parts, crossing);
+  const GatherLevels results(b, nodes, parts,
+                             crossing == Width::kNarrow ? Width::kNarrow : Width::kPlain);
+  const BlockRange own = parts[static_cast<std::size_t>(b.rank())];
   b.chunks([&] {
     sums.hand_in(b);
     b.lag(1);
-    store(b, b.output(b.rank()), sums.collect(b), results.listeners(), results.channel());
+    store(b, b.output(own.first, own.count), sums.collect(b), results.listeners(),
+          results.channel());
     b.lag(2);
     results.gather(b);
   });

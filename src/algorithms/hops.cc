@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "algorithms/pattern.h"
-
 namespace weft {
 namespace {
 

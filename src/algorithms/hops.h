@@ -15,6 +15,7 @@
 #include <functional>
 #include <vector>
 
+#include "algorithms/pattern.h"
 #include "weft/builder.h"
 
 namespace weft {
@@ -33,12 +34,6 @@ Hops side_by_side(const std::vector<Hops>& phases);
 Hops one_after_the_other(std::vector<Hops> phases);
 // `hops` after so many in which nothing is done.
 Hops delayed(Hops hops, std::size_t by);
-
-// Blocks [first, first + count) of the message.
-struct BlockRange {
-  int first;
-  int count;
-};
 
 // Who of a group owns what of a run of blocks: the place p the blocks from bounds[p] to
 // bounds[p + 1], counted from the run's first.

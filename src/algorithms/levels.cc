@@ -1,15 +1,14 @@
 #include "algorithms/levels.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace weft {
 namespace {
 
-int size_of(const Turn& turn) { return static_cast<int>(turn.size()); }
-
-// The block of this rank in a turn; -1: none is left for it.
-int own_of(const Turn& turn, const Group& node) {
-  return node.me() < size_of(turn) ? turn[static_cast<std::size_t>(node.me())] : -1;
+int at(const Turn& turn, int place) {
+  const auto index = static_cast<std::size_t>(place);
+  return index < turn.size() ? turn[index] : -1;
 }
 
 // Each turn begins while the one before ends.
@@ -21,12 +20,39 @@ void in_turns(const std::vector<Turn>& turns, const std::function<void(const Tur
   }
 }
 
-// Blocks that one rank is deputy for, at most.
+// The ranks of all other nodes, each at its deputy's place.
+std::vector<Turn> turns_across(const Nodes& nodes, int home) {
+  std::vector<Turn> turns;
+  for (int hop = 1; hop < nodes.count(); ++hop) {
+    const std::size_t first = turns.size();
+    std::vector<std::size_t> taken(static_cast<std::size_t>(nodes.size(home)), 0);
+    for (int rank : nodes.members((home + hop) % nodes.count())) {
+      const auto place = static_cast<std::size_t>(nodes.local(nodes.deputy(home, rank)));
+      const std::size_t turn = first + taken[place]++;
+      if (turn == turns.size()) turns.emplace_back(taken.size(), -1);
+      turns[turn][place] = rank;
+    }
+  }
+  return turns;
+}
+
+// Blocks a node, so that its ranks can own equally many. Where that would cut the message into
+// too many, as many as the largest node has ranks: they differ by one then.
+int blocks_a_node(const Nodes& nodes) {
+  constexpr int kMost = 4;  // for each rank of the largest node
+  int all = 1;
+  for (int node = 0; node < nodes.count(); ++node) {
+    all = std::lcm(all, nodes.size(node));
+    if (all > kMost * nodes.largest()) return nodes.largest();
+  }
+  return all;
+}
+
+// Parts that one rank is deputy for, at most.
 int most_turns(const Nodes& nodes) {
   int most = 0;
   for (int node = 0; node < nodes.count(); ++node)
-    most =
-        std::max(most, static_cast<int>(turns_across(nodes, nodes.members(node).front()).size()));
+    most = std::max(most, static_cast<int>(turns_across(nodes, node).size()));
   return most;
 }
 
@@ -41,55 +67,66 @@ Width crossing_width(Builder& b, const Nodes& nodes) {
   return wide != 0 ? Width::kWide : Width::kPlain;
 }
 
-std::vector<Turn> turns_across(const Nodes& nodes, int rank) {
-  const int home = nodes.of(rank), places = nodes.size(home);
-  std::vector<Turn> turns;
-  for (int hop = 1; hop < nodes.count(); ++hop) {
-    const std::vector<int>& there = nodes.members((home + hop) % nodes.count());
-    for (std::size_t i = 0; i < there.size(); ++i) {
-      if (i % static_cast<std::size_t>(places) == 0) turns.emplace_back();
-      turns.back().push_back(there[i]);
-    }
+Parts block_each(const Nodes& nodes) {
+  Parts parts;
+  for (int rank = 0; rank < nodes.ranks(); ++rank) parts.push_back({rank, 1});
+  return parts;
+}
+
+Parts equal_for_nodes(const Nodes& nodes) {
+  const int each = blocks_a_node(nodes);
+  Parts parts;
+  for (int rank = 0; rank < nodes.ranks(); ++rank) {
+    const int node = nodes.of(rank), size = nodes.size(node), place = nodes.local(rank);
+    const int from = each * place / size, to = each * (place + 1) / size;
+    parts.push_back({each * node + from, to - from});
   }
-  return turns;
+  return parts;
+}
+
+int blocks_of(const Parts& parts) {
+  int blocks = 0;
+  for (const BlockRange& part : parts) blocks += part.count;
+  return blocks;
 }
 
 void sum_in_turns(Builder& b, const Group& node, const std::vector<Turn>& turns, int channel,
-                  const std::function<void(int block, Sum& sum)>& summed) {
+                  const PartOf& input, const std::function<void(int of, Sum& sum)>& summed) {
   const auto hand_in = [&](const Turn& turn) {
     for (int hop = 1; hop < node.size(); ++hop)
-      if (const int place = node.wrap(node.me() + hop); place < size_of(turn))
-        b.put(b.input(turn[static_cast<std::size_t>(place)]), {node.at(place)}, channel);
+      if (const int of = at(turn, node.wrap(node.me() + hop)); of >= 0)
+        b.put(input(of), {node.at(node.me() + hop)}, channel);
   };
   const auto add_up = [&](const Turn& turn) {
-    const int block = own_of(turn, node);
-    if (block < 0) return;
-    Sum sum = collect(b, node, channel, [&](int) { return own(b.input(block)); });
-    summed(block, sum);
+    const int of = at(turn, node.me());
+    if (of < 0) return;
+    Sum sum = collect(b, node, channel, [&](int) { return own(input(of)); });
+    summed(of, sum);
   };
   in_turns(turns, hand_in, add_up);
 }
 
 void share_in_turns(Builder& b, const Group& node, const std::vector<Turn>& turns, int channel,
-                    const std::function<void(int block)>& fetch) {
+                    const PartOf& output, const std::function<void(int of)>& fetch) {
   const auto pass_on = [&](const Turn& turn) {
-    const int block = own_of(turn, node);
-    if (block < 0) return;
-    fetch(block);
-    if (node.size() > 1) put_everywhere(b, b.output(block), others(node), channel);
+    const int of = at(turn, node.me());
+    if (of < 0) return;
+    fetch(of);
+    if (node.size() > 1) put_everywhere(b, output(of), others(node), channel);
   };
   const auto receive = [&](const Turn& turn) {
-    for (int hop = 1; hop < node.size(); ++hop) {
-      const int place = node.wrap(node.me() - hop);
-      if (place < size_of(turn))
-        take(b, b.output(turn[static_cast<std::size_t>(place)]), node.at(place), channel);
-    }
+    for (int hop = 1; hop < node.size(); ++hop)
+      if (const int of = at(turn, node.wrap(node.me() - hop)); of >= 0)
+        take(b, output(of), node.at(node.me() - hop), channel);
   };
   in_turns(turns, pass_on, receive);
 }
 
-ReduceLevels::ReduceLevels(Builder& b, const Nodes& nodes, Width crossing)
-    : nodes_(nodes), home_(nodes.around(b.rank())), turns_(turns_across(nodes, b.rank())) {
+ReduceLevels::ReduceLevels(Builder& b, const Nodes& nodes, const Parts& parts, Width crossing)
+    : nodes_(nodes),
+      parts_(parts),
+      home_(nodes.around(b.rank())),
+      turns_(turns_across(nodes, nodes.of(b.rank()))) {
   const int mates = nodes.largest() - 1, across = most_turns(nodes);
   if (mates > 0) near_ = b.channel(slots_for(mates));
   if (mates > 0 && across > 0) inner_ = b.channel(slots_for(mates));
@@ -102,16 +139,22 @@ ReduceLevels::ReduceLevels(Builder& b, const Nodes& nodes, Width crossing)
   if (mates > 0) across_.sums = b.channel(slots_for(across), crossing);
 }
 
+Operand ReduceLevels::input(Builder& b, int rank) const {
+  const BlockRange& part = parts_[static_cast<std::size_t>(rank)];
+  return b.input(part.first, part.count);
+}
+
 void ReduceLevels::hand_in(Builder& b) const {
-  for (int mate : others(home_)) b.put(b.input(mate), {mate}, near_);
-  sum_in_turns(b, home_, turns_, inner_, [&](int block, Sum& sum) {
-    send(b, sum, block, across_);
+  const auto part = [&](int rank) { return input(b, rank); };
+  for (int mate : others(home_)) b.put(part(mate), {mate}, near_);
+  sum_in_turns(b, home_, turns_, inner_, part, [&](int rank, Sum& sum) {
+    send(b, sum, rank, across_);
     release(b, sum);
   });
 }
 
 Sum ReduceLevels::collect(Builder& b) const {
-  Sum sum = weft::collect(b, home_, near_, [&](int) { return own(b.input(b.rank())); });
+  Sum sum = weft::collect(b, home_, near_, [&](int) { return own(input(b, b.rank())); });
   for (int node = 0; node < nodes_.count(); ++node)
     if (node != nodes_.of(b.rank()))
       receive(b, sum, nodes_.deputy(node, b.rank()),
@@ -119,9 +162,10 @@ Sum ReduceLevels::collect(Builder& b) const {
   return sum;
 }
 
-GatherLevels::GatherLevels(Builder& b, const Nodes& nodes, Width width)
-    : home_(nodes.around(b.rank())),
-      turns_(turns_across(nodes, b.rank())),
+GatherLevels::GatherLevels(Builder& b, const Nodes& nodes, const Parts& parts, Width width)
+    : parts_(parts),
+      home_(nodes.around(b.rank())),
+      turns_(turns_across(nodes, nodes.of(b.rank()))),
       listeners_(others(home_)) {
   for (int hop = 1; hop < nodes.count(); ++hop)
     listeners_.push_back(nodes.deputy((nodes.of(b.rank()) + hop) % nodes.count(), b.rank()));
@@ -130,9 +174,13 @@ GatherLevels::GatherLevels(Builder& b, const Nodes& nodes, Width width)
 }
 
 void GatherLevels::gather(Builder& b) const {
-  direct_allgather(b, home_, channel_, [&](int place) { return b.output(home_.at(place)); });
-  share_in_turns(b, home_, turns_, shared_,
-                 [&](int block) { take(b, b.output(block), block, channel_); });
+  const auto part = [&](int rank) {
+    const BlockRange& range = parts_[static_cast<std::size_t>(rank)];
+    return b.output(range.first, range.count);
+  };
+  direct_allgather(b, home_, channel_, [&](int place) { return part(home_.at(place)); });
+  share_in_turns(b, home_, turns_, shared_, part,
+                 [&](int rank) { take(b, part(rank), rank, channel_); });
 }
 
 }  // namespace weft

@@ -20,6 +20,7 @@ class Nodes {
   Nodes(int ranks, int size);
 
   int count() const { return static_cast<int>(members_.size()); }
+  int ranks() const { return static_cast<int>(node_.size()); }
   int of(int rank) const { return node_[static_cast<std::size_t>(rank)]; }
   // In order of rank.
   const std::vector<int>& members(int node) const {
@@ -33,9 +34,10 @@ class Nodes {
   // A rank's place among the members of its node.
   int local(int rank) const { return local_[static_cast<std::size_t>(rank)]; }
   // Who of `node` does what there is to do for `rank`, which lies on another node: the same local
-  // rank, or of fewer ranks each for several.
+  // rank; of fewer ranks each for several; of more ranks others for each smaller node.
   int deputy(int node, int rank) const {
-    return members(node)[static_cast<std::size_t>(local(rank) % size(node))];
+    const int theirs = of(rank), shift = size(theirs) < size(node) ? theirs * size(theirs) : 0;
+    return members(node)[static_cast<std::size_t>((local(rank) + shift) % size(node))];
   }
   // The node of `rank`.
   Group around(int rank) const { return Group(rank, members(of(rank))); }

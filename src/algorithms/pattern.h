@@ -12,6 +12,12 @@ inline int power_of_two_in(int ranks) {
 
 inline bool is_power_of_two(int ranks) { return power_of_two_in(ranks) == ranks; }
 
+// Blocks [first, first + count) of the message.
+struct BlockRange {
+  int first;
+  int count;
+};
+
 // Ranks a node where nobody has said how many: the largest divisor up to the square root.
 inline int node_size_for(int ranks) {
   int node = 1;

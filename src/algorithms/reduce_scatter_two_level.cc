@@ -30,7 +30,7 @@ namespace {
 
 void write(Builder& b) {
   const Nodes nodes = nodes_of(b);
-  const ReduceLevels levels(b, nodes, crossing_width(b, nodes));
+  const ReduceLevels levels(b, nodes, block_each(nodes), crossing_width(b, nodes));
   b.chunks([&] {
     levels.hand_in(b);
     b.lag(1);

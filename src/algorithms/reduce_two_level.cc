@@ -86,13 +86,15 @@ void write(Builder& b) {
   };
   const TreePlace place = tree(number);
   b.chunks([&] {
-    sum_in_turns(b, shape.around(b.rank()), shape.turns(number), inner, [&](int share, Sum& sum) {
-      for (int child : place.children)
-        receive(b, sum, shape.leader(child, share), bare(child) ? wire.plain : wire.sums);
-      if (number == 0) return store(b, b.output(share), sum);
-      send(b, sum, shape.leader(place.parent, share), wire);
-      release(b, sum);
-    });
+    const auto input = [&](int share) { return b.input(share); };
+    sum_in_turns(
+        b, shape.around(b.rank()), shape.turns(number), inner, input, [&](int share, Sum& sum) {
+          for (int child : place.children)
+            receive(b, sum, shape.leader(child, share), bare(child) ? wire.plain : wire.sums);
+          if (number == 0) return store(b, b.output(share), sum);
+          send(b, sum, shape.leader(place.parent, share), wire);
+          release(b, sum);
+        });
   });
 }
 
