@@ -8,9 +8,10 @@ namespace {
 constexpr std::size_t kOneShotBytes = 16 << 10;
 // Above this many ranks one message to each costs more than passing it on.
 constexpr int kDirectRanks = 16;
-// Across nodes, by prices on links of 1 and 10 Gbit/s (docs/selection.md). Below this a second
-// crossing costs more than sending the whole message to and fro.
-constexpr std::size_t kOneCrossingBytes = 4 << 10;
+// Across nodes, on links of 1 and 10 Gbit/s (docs/selection.md); the first limit as measured on two
+// to four nodes, the others by prices. Below this a second crossing costs more than sending the
+// whole message to and fro.
+constexpr std::size_t kOneCrossingBytes = 32 << 10;
 // From here on a chain of nodes, which sends every byte once, is faster than a tree.
 constexpr std::size_t kChainDownBytes = 32 << 10, kChainUpBytes = 512 << 10;
 

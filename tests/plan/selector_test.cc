@@ -72,8 +72,8 @@ TEST(Selector, BuiltInForSeveralNodes) {
   const std::vector<Case> table = {
       {even, kAllreduce, 4095,
        "allreduce/multi_leader(inner=direct,leaders=1,node=2,outer=recursive_doubling)"},
-      {even, kAllreduce, 4096, "allreduce/two_level(node=2)"},
-      {mixed, kAllreduce, 4096, "allreduce/two_level(place=[0,1,0,1,1])"},
+      {even, kAllreduce, 32 << 10, "allreduce/two_level(node=2)"},
+      {mixed, kAllreduce, 32 << 10, "allreduce/two_level(place=[0,1,0,1,1])"},
       {even, Collective::kBroadcast, 8, "broadcast/two_level(inner=direct,node=2,outer=knomial)"},
       {even, Collective::kBroadcast, 1 << 20,
        "broadcast/two_level(inner=direct,node=2,outer=chain)"},
