@@ -34,8 +34,8 @@ struct Asked {
 std::pair<Started, std::size_t> start(const cost::Programs& programs, const Topology& topology,
                                       const Asked& asked) {
   const DType dtype = parse_dtype(asked.dtype);
-  const cost::Call call = call_of(programs.shape(), asked.nbytes,
-                                  {asked.chunk, dtype, asked.symmetric, asked.in_place});
+  const cost::Call call =
+      call_of(programs, asked.nbytes, {asked.chunk, dtype, asked.symmetric, asked.in_place});
   simulate::Options options;
   options.model = model_of(asked.model);
   options.energy = asked.energy;

@@ -10,7 +10,8 @@ namespace weft {
 namespace {
 
 // Blocks that the collective fixes are equal, others have their bounds on cache lines.
-cost::Cut cut(const PlanShape& shape, std::size_t bytes, const PriceOptions& options) {
+cost::Cut cut(const cost::Programs& programs, std::size_t bytes, const PriceOptions& options) {
+  const PlanShape& shape = programs.shape();
   const std::size_t element = size_of(options.dtype);
   const std::size_t count = bytes / element + (bytes % element != 0);
   const std::size_t unit = std::max<std::size_t>(1, 64 / element);
@@ -19,7 +20,11 @@ cost::Cut cut(const PlanShape& shape, std::size_t bytes, const PriceOptions& opt
       static_cast<std::size_t>(std::max({shape.input_blocks, shape.output_blocks, 1}));
   const std::size_t block = count / most + (count % most != 0);
   const auto side = [&](int blocks) {
-    return fixed ? Partition::uniform(block, blocks) : Partition::even(count, blocks, unit);
+    if (fixed) return Partition::uniform(block, blocks);
+    return programs.folded() ? Partition::uniform((count + static_cast<std::size_t>(blocks) - 1) /
+                                                      static_cast<std::size_t>(blocks),
+                                                  blocks)
+                             : Partition::even(count, blocks, unit);
   };
   cost::Cut cut{side(shape.input_blocks), side(shape.output_blocks), 1};
   const std::size_t largest = fixed || shape.output_blocks == 0 ? 0 : cut.output.size(0, 1);
@@ -33,9 +38,10 @@ cost::Cut cut(const PlanShape& shape, std::size_t bytes, const PriceOptions& opt
 
 }  // namespace
 
-cost::Call call_of(const PlanShape& shape, std::size_t bytes, const PriceOptions& options) {
+cost::Call call_of(const cost::Programs& programs, std::size_t bytes, const PriceOptions& options) {
+  const PlanShape& shape = programs.shape();
   cost::Call call;
-  call.cut = cut(shape, bytes, options);
+  call.cut = cut(programs, bytes, options);
   call.element = static_cast<double>(size_of(options.dtype));
   call.accumulator = static_cast<double>(size_of(accumulator_of(options.dtype)));
   call.wire = static_cast<double>(size_of(wire_of(options.dtype)));

@@ -8,7 +8,8 @@
 
 namespace weft {
 
-// Of a whole message of `bytes`.
-cost::Call call_of(const PlanShape& shape, std::size_t bytes, const PriceOptions& options);
+// Of a whole message of `bytes`. Where programs are folded all blocks are equal: they are those of
+// several ranks.
+cost::Call call_of(const cost::Programs& programs, std::size_t bytes, const PriceOptions& options);
 
 }  // namespace weft

@@ -11,7 +11,7 @@ namespace {
 
 Price run(const cost::Programs& programs, std::size_t bytes, const Topology& topology,
           const PriceOptions& options) {
-  const cost::Call call = call_of(programs.shape(), bytes, options);
+  const cost::Call call = call_of(programs, bytes, options);
   Price price = cost::Pricing(programs, call, topology).run();
   price.chunk = call.cut.chunk * size_of(options.dtype);
   return price;

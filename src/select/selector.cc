@@ -95,6 +95,7 @@ Selector::Selector(int ranks, const Settings& settings)
       nodes_(settings.nodes()),
       place_(settings.place),
       chunk_(settings.chunk),
+      crowded_(settings.crowded),
       reproducible_(settings.reproducible),
       wire_(settings.wire) {
   if (wire_ && reproducible_)
@@ -153,6 +154,8 @@ void Selector::offer(const Row& row, int number) {
     candidate.row.use.algorithm = algorithm.name;
     candidate.row.use.params = std::move(params);
   }
+  // Rows were found where each rank had a core; else a chunk that is waited for changes processes.
+  if (crowded_) candidate.row.use.chunk = 0;
   candidates_[static_cast<std::size_t>(row.collective)].push_back(std::move(candidate));
 }
 

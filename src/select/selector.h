@@ -52,7 +52,7 @@ class Selector {
   int ranks_, nodes_;
   std::vector<int> place_;
   std::size_t chunk_;
-  bool reproducible_, wire_;
+  bool crowded_, reproducible_, wire_;
   std::array<std::string, kCollectives> overrides_;
   std::array<std::vector<Candidate>, kCollectives> candidates_;
 };

@@ -18,13 +18,17 @@ constexpr std::int64_t kTellEvery = 4096;  // messages
 // All pairs of which one sends to the other.
 std::set<std::pair<int, int>> pairs_of(const cost::Programs& programs) {
   std::set<std::pair<int, int>> pairs;
-  for (int rank = 0; rank < programs.shape().ranks; ++rank)
-    for (const Section& section : programs.program(programs.number(rank)))
-      for (const Step& step : section.steps)
-        if (step.verb == Verb::kPut || step.verb == Verb::kSignal)
-          for (const Index& peer : step.peers)
-            for (int round = 0; round < (peer.constant() ? 1 : section.rounds); ++round)
-              pairs.emplace(rank, programs.peer(rank, peer.at(round)));
+  for (int rank = 0; rank < programs.shape().ranks; ++rank) {
+    const Program& program = programs.program(programs.number(rank));
+    for (std::size_t s = 0; s < program.size(); ++s)
+      for (std::size_t i = 0; i < program[s].steps.size(); ++i) {
+        const Step& step = program[s].steps[i];
+        if (step.verb != Verb::kPut && step.verb != Verb::kSignal) continue;
+        for (const Index& peer : step.peers)
+          for (int round = 0; round < (peer.constant() ? 1 : program[s].rounds); ++round)
+            pairs.emplace(rank, programs.peer(rank, s, i, peer.at(round)));
+      }
+  }
   return pairs;
 }
 

@@ -1,6 +1,7 @@
 // weft/price.h: what is counted, what is shared, and what cannot be priced.
 #include <cmath>
 
+#include "passes/cost/programs.h"
 #include "plan/price_formulas.h"
 #include "weft/error.h"
 
@@ -75,7 +76,8 @@ TEST(Price, FoldedProgramsArePricedAsThoseWrittenOut) {
   };
   for (const auto& [name, n, params] :
        {Row{"allreduce/ring", 370, {}}, Row{"allreduce/two_level", 440, {{"node", 20}}},
-        Row{"broadcast/scatter_allgather", 600, {}}}) {
+        Row{"broadcast/scatter_allgather", 600, {}}, Row{"lr_lr", 768, {{"node", 4}}}}) {
+    EXPECT_TRUE(cost::Programs(find_algorithm(name), n, params).folded()) << name;
     const Topology t = star(n, 0, 1e-6);
     PriceOptions options;
     options.chunk = 64 << 10;
@@ -86,6 +88,20 @@ TEST(Price, FoldedProgramsArePricedAsThoseWrittenOut) {
     EXPECT_NEAR(folded.seconds / written.seconds, 1, 1e-6) << name;
     EXPECT_EQ(folded.messages, written.messages) << name;
   }
+}
+
+// Writing all programs of these would take minutes and more memory than most machines have.
+TEST(Price, ProgramsOfFourThousandRanksFold) {
+  for (const char* name : {"allreduce/two_level", "lr_lr"})
+    EXPECT_TRUE(cost::Programs(find_algorithm(name), 4096, {{"node", 4}}).folded()) << name;
+}
+
+// Blocks with a remainder: ranks' chunks, as their programs, are one another's.
+TEST(Price, FoldedProgramsAgreeOnChunks) {
+  PriceOptions options;
+  options.chunk = 599 * 64;
+  const std::size_t bytes = 599 * options.chunk + 19200;
+  EXPECT_NO_THROW(price("broadcast/scatter_allgather", 600, bytes, star(600, 0), {}, options));
 }
 
 TEST(Price, FourThousandRanks) {

@@ -145,6 +145,10 @@ TEST(Selector, TheFirstRowThatServesIsTaken) {
   const Settings settings = tuned();
   EXPECT_EQ(chosen(4, call_of(kAllreduce, 1000), settings), "allreduce/ring");
   EXPECT_EQ(chosen(4, call_of(kAllreduce, 1004), settings), "allreduce/two_shot(chunk=4K)");
+  // A chunk was found where each rank had a core.
+  Settings crowded = settings;
+  crowded.crowded = true;
+  EXPECT_EQ(chosen(4, call_of(kAllreduce, 1004), crowded), "allreduce/two_shot");
   Call symmetric = call_of(kAllreduce, 1004);
   symmetric.symmetric = true;
   EXPECT_EQ(chosen(4, symmetric, settings), "allreduce/direct");

@@ -42,6 +42,8 @@ class Cursor {
   Cursor(const Code& code, const Cut& cut);  // both outlive it; stands on the first step
 
   const Step* step() const { return step_; }  // null at the end
+  std::size_t section() const { return section_; }
+  std::size_t at() const { return at_; }  // of the section's steps
   int round() const { return round_; }
   std::size_t count() const { return count_; }  // elements of the step's chunk
   void advance() {

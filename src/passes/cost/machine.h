@@ -110,7 +110,8 @@ class Machine {
     return state(rank).out[static_cast<std::size_t>(channel)];
   }
   int peer_of(int rank, const Index& index) {
-    return programs_.peer(rank, index.at(state(rank).cursor.round()));
+    const Cursor& cursor = state(rank).cursor;
+    return programs_.peer(rank, cursor.section(), cursor.at(), index.at(cursor.round()));
   }
 
   const Programs& programs_;

@@ -17,15 +17,22 @@ Network::Network(const Topology& topology, Routes& routes) : topology_(topology)
                     2 * topology.ranks.size());
 }
 
-void Network::use(std::uint32_t flow, std::size_t resource, double work) {
+void Network::use(const Flow& flow, std::size_t resource, double work) {
   Resource& used = resources_[resource];
-  if (used.uses++ == 0) used_.push_back(resource);
-  uses_.push_back({flow, work, used.first});
-  used.first = static_cast<int>(uses_.size()) - 1;
   used.busy += work;
+  if (used.first < 0) used_.push_back(resource);
+  // Flows of one exchange come one after the other and are alike.
+  Demand* latest = used.first < 0 ? nullptr : &demands_[index(used.first)];
+  if (latest && latest->ready == flow.ready && latest->work == work) {
+    ++latest->count;
+  } else {
+    demands_.push_back({flow.ready, work, 1, used.first, 0});
+    used.first = static_cast<int>(demands_.size()) - 1;
+  }
+  uses_.push_back(static_cast<std::uint32_t>(used.first));
 }
 
-void Network::use_all(std::uint32_t number, Flow& flow) {
+void Network::use_all(Flow& flow) {
   const std::size_t links = 2 * topology_.links.size();
   double longest = 0, latency = 0;
   const auto& path = routes_.path(flow.from, flow.to);
@@ -35,90 +42,99 @@ void Network::use_all(std::uint32_t number, Flow& flow) {
     longest = std::max(longest, work);
     latency += link.latency;
     if (link.shared)
-      use(number, 2 * index(path[i].link) + (link.full_duplex && !path[i].forward), work);
+      use(flow, 2 * index(path[i].link) + (link.full_duplex && !path[i].forward), work);
     if (i + 1 == path.size()) break;
     const int end = path[i].forward ? link.b : link.a;
     const Topology::Vertex& vertex = topology_.vertices[index(end)];
     latency += vertex.latency;
-    if (vertex.bandwidth > 0) use(number, links + index(end), flow.bytes / vertex.bandwidth);
+    if (vertex.bandwidth > 0) use(flow, links + index(end), flow.bytes / vertex.bandwidth);
   }
   flow.left = flow.ready + longest;
   flow.arrival = latency;
   if (!topology_.one_port) return;
   const std::size_t ports = links + topology_.vertices.size();
-  use(number, ports + 2 * index(flow.from), longest);
-  use(number, ports + 2 * index(flow.to) + 1, longest);
+  use(flow, ports + 2 * index(flow.from), longest);
+  use(flow, ports + 2 * index(flow.to) + 1, longest);
 }
 
 void Network::resolve(std::vector<Flow>& flows) {
+  demands_.clear();
   uses_.clear();
-  for (std::size_t i = 0; i < flows.size(); ++i) use_all(static_cast<std::uint32_t>(i), flows[i]);
+  used_by_.clear();
+  for (Flow& flow : flows) {
+    const std::size_t before = uses_.size();
+    use_all(flow);
+    used_by_.push_back(static_cast<std::uint32_t>(uses_.size() - before));
+  }
   for (std::size_t resource : used_) {
-    serve(resources_[resource], flows);
+    serve(resources_[resource]);
     resources_[resource].first = -1;
-    resources_[resource].uses = 0;
   }
   used_.clear();
-  for (Flow& flow : flows) flow.arrival += flow.left;
+  std::size_t use = 0, number = 0;
+  for (Flow& flow : flows) {
+    for (std::uint32_t i = 0; i < used_by_[number]; ++i)
+      flow.left = std::max(flow.left, demands_[uses_[use++]].share);
+    ++number;
+    flow.arrival += flow.left;
+  }
 }
 
 // When each of the uses of one resource is through with it.
-void Network::serve(Resource& resource, std::vector<Flow>& flows) {
-  demands_.clear();
-  double first = flows[uses_[index(resource.first)].flow].ready, work = 0;
+void Network::serve(Resource& resource) {
+  sharing_.clear();
+  double first = demands_[index(resource.first)].ready, work = 0;
   bool queued = false;
-  for (int i = resource.first; i >= 0; i = uses_[index(i)].next) {
-    const Use& use = uses_[index(i)];
-    double ready = flows[use.flow].ready;
-    first = std::min(first, ready);
-    work += use.work;
+  for (int i = resource.first; i >= 0; i = demands_[index(i)].next) {
+    Demand& demand = demands_[index(i)];
+    first = std::min(first, demand.ready);
+    work += demand.work * demand.count;
     // What is left at that time of the work before it, taken as spread evenly.
-    if (ready >= resource.begin && ready < resource.end) {
-      ready += resource.work * (resource.end - ready) / (resource.end - resource.begin);
+    if (demand.ready >= resource.begin && demand.ready < resource.end) {
+      demand.ready +=
+          resource.work * (resource.end - demand.ready) / (resource.end - resource.begin);
       queued = true;
     }
-    demands_.push_back({ready, use.work, use.flow});
+    sharing_.push_back(&demand);
   }
   resource.begin = queued ? std::min(resource.begin, first) : first;
   resource.work = queued ? resource.work + work : work;
-  resource.end = share(flows);
+  resource.end = share();
 }
 
 // Processor sharing: of k demands under way each advances at 1/k. Virtual time is the work that
 // a demand has got which was there all along; each is through at its begin plus its work in it.
 // Returns when the last one is through.
-double Network::share(std::vector<Flow>& flows) {
-  double end = 0;
-  const auto through = [&](std::size_t number, double when) {
-    Flow& flow = flows[demands_[number].flow];
-    flow.left = std::max(flow.left, when);
-    end = std::max(end, when);
-  };
-  if (demands_.size() == 1) {
-    through(0, demands_[0].ready + demands_[0].work);
-    return end;
+double Network::share() {
+  if (sharing_.size() == 1) {
+    Demand& only = *sharing_[0];
+    return only.share = only.ready + only.work * only.count;
   }
-  std::sort(demands_.begin(), demands_.end(),
-            [](const Demand& a, const Demand& b) { return a.ready < b.ready; });
+  std::sort(sharing_.begin(), sharing_.end(),
+            [](const Demand* a, const Demand* b) { return a->ready < b->ready; });
   double now = 0, served = 0;
+  int under_way = 0;
   const auto serve_until = [&](double limit) {
     while (!due_.empty()) {
-      const auto [at, number] = due_.top();
-      const double when = now + (at - served) * static_cast<double>(due_.size());
+      Demand& next = *due_.top();
+      const double when = now + (next.share - served) * under_way;
       if (when > limit) break;
-      through(number, when);
       due_.pop();
-      now = when, served = at;
+      now = when, served = next.share;
+      next.share = when;
+      under_way -= next.count;
     }
-    if (!due_.empty()) served += (limit - now) / static_cast<double>(due_.size());
-    now = limit;
+    if (!due_.empty()) served += (limit - now) / under_way;
+    if (limit < std::numeric_limits<double>::infinity()) now = limit;
   };
-  for (std::size_t i = 0; i < demands_.size(); ++i) {
-    serve_until(demands_[i].ready);
-    due_.push({served + demands_[i].work, i});
+  for (Demand* demand : sharing_) {
+    serve_until(demand->ready);
+    demand->share = served + demand->work;
+    under_way += demand->count;
+    due_.push(demand);
   }
   serve_until(std::numeric_limits<double>::infinity());
-  return end;
+  return now;
 }
 
 std::string Network::busiest(double& seconds) const {

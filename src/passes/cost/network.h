@@ -3,10 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <queue>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "passes/cost/flow.h"
@@ -26,39 +24,40 @@ class Network {
   std::string busiest(double& seconds) const;
 
  private:
-  // One flow's use of one resource: a direction of a link, a switch, or a rank's port.
-  struct Use {
-    std::uint32_t flow;
-    double work;  // seconds, if it has the resource alone
-    int next;     // use of the same resource, or -1
+  // Uses of one resource (a direction of a link, a switch, or a rank's port) that begin at the same
+  // time and are as long.
+  struct Demand {
+    double ready, work;  // seconds; of one of them, if it has the resource alone
+    int count;
+    int next;      // of the same resource, or -1
+    double share;  // virtual time when they are through, then when that is
   };
   struct Resource {
-    int first = -1;  // uses at this depth
-    int uses = 0;
+    int first = -1;  // demand at this depth, the latest
     // Work of the depths before that came without a break: it may still be under way.
     double begin = 0, end = 0, work = 0;
     double busy = 0;
   };
 
-  void use_all(std::uint32_t number, Flow& flow);
-  void use(std::uint32_t flow, std::size_t resource, double work);
-  void serve(Resource& resource, std::vector<Flow>& flows);
-  double share(std::vector<Flow>& flows);
+  void use_all(Flow& flow);
+  void use(const Flow& flow, std::size_t resource, double work);
+  void serve(Resource& resource);
+  double share();
   std::string name(std::size_t resource) const;
 
   const Topology& topology_;
   Routes& routes_;
   std::vector<Resource> resources_;
-  std::vector<Use> uses_;
-  std::vector<std::size_t> used_;
-  struct Demand {
-    double ready, work;
-    std::uint32_t flow;
-  };
   std::vector<Demand> demands_;
-  // Virtual time at which a demand is through, and its number: the earliest first.
-  using Due = std::pair<double, std::size_t>;
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  std::vector<std::uint32_t> uses_;     // demands, flow after flow
+  std::vector<std::uint32_t> used_by_;  // uses of each flow
+  std::vector<std::size_t> used_;       // resources at this depth
+  std::vector<Demand*> sharing_;        // demands of the resource that is served
+  // The earliest in virtual time first.
+  struct Later {
+    bool operator()(const Demand* a, const Demand* b) const { return a->share > b->share; }
+  };
+  std::priority_queue<Demand*, std::vector<Demand*>, Later> due_;
 };
 
 }  // namespace weft::cost

@@ -7,7 +7,11 @@ namespace weft::cost {
 Pricing::Pricing(const Programs& programs, const Call& call, const Topology& topology)
     : Machine(programs, call, topology), network_(topology, routes_) {}
 
-void Pricing::carry(const Flow& flow, std::int32_t depth) { flows_[depth].push_back(flow); }
+void Pricing::carry(const Flow& flow, std::int32_t depth) {
+  if (!latest_ || depth != latest_depth_) latest_ = &flows_[depth];
+  latest_depth_ = depth;
+  latest_->push_back(flow);
+}
 
 Price Pricing::run() {
   run_ready();
@@ -15,6 +19,7 @@ Price Pricing::run() {
     auto least = flows_.begin();
     std::vector<Flow> flows = std::move(least->second);
     flows_.erase(least);
+    latest_ = nullptr;
     network_.resolve(flows);
     for (const Flow& flow : flows) arrive(flow);
     run_ready();

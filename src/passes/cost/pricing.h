@@ -23,6 +23,9 @@ class Pricing final : public Machine {
 
   Network network_;
   std::map<std::int32_t, std::vector<Flow>> flows_;  // by depth
+  // Where the latest flow was put: the next one is mostly of the same depth.
+  std::vector<Flow>* latest_ = nullptr;
+  std::int32_t latest_depth_ = 0;
 };
 
 }  // namespace weft::cost

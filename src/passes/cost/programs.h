@@ -1,18 +1,16 @@
-// All ranks' programs. Where there would be too many steps, only some ranks' are written: an
-// algorithm whose ranks all do alike is then one program and a rule for the others' numbers.
+// All ranks' programs. Where there would be too many steps, only some ranks' are written, and the
+// others' follow from them by rules (renumber.h).
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "passes/cost/alike.h"
+#include "passes/cost/renumber.h"
 #include "weft/builder.h"
 
 namespace weft::cost {
-
-// How a rank's program follows from a base rank's: which rank stands where the base has `peer`.
-using Renumber = std::function<int(int rank, int peer)>;
 
 class Programs {
  public:
@@ -22,25 +20,28 @@ class Programs {
   Programs(const Algorithm& algorithm, int ranks, const Params& params);
 
   const PlanShape& shape() const { return shape_; }
+  // Whether programs stand for several ranks: blocks have to be equally long then.
+  bool folded() const { return renumber_.bases() < shape_.ranks; }
   // What tells programs apart: 0 .. count() - 1.
-  int number(int rank) const;
+  int number(int rank) const { return renumber_.base(rank); }
   int count() const { return static_cast<int>(programs_.size()); }
   const Program& program(int number) const { return *programs_[static_cast<std::size_t>(number)]; }
-  // The rank that `peer` in a rank's program stands for.
-  int peer(int rank, int peer) const { return renumber_ ? renumber_(rank, peer) : peer; }
+  // Whom `peer` in that step of a rank's program stands for.
+  int peer(int rank, std::size_t section, std::size_t step, int peer) const {
+    if (rank < renumber_.bases()) return peer;
+    const Rules& rules = rules_[static_cast<std::size_t>(number(rank))];
+    return renumber_(static_cast<Rule>(rules[section][step]), rank, peer);
+  }
 
  private:
-  // Ranks 0 .. first - 1 have programs of their own, the others that of rank `first`.
-  struct Rule {
-    int first;
-    Renumber renumber;
-  };
-  static std::vector<Rule> rules(int ranks, const Params& params);
-  bool follows(const Rule& rule, const std::function<RankPlan(int)>& write) const;
+  using Write = std::function<Program(int rank)>;
+  bool folds(const Renumber& renumber, const Write& write);
+  bool follow(const Renumber& renumber, const Write& write);
 
   PlanShape shape_;
-  std::vector<std::shared_ptr<const Program>> programs_;
+  std::vector<std::shared_ptr<const Program>> programs_;  // by number
   Renumber renumber_;
+  std::vector<Rules> rules_;  // by number: the rule of each step
 };
 
 }  // namespace weft::cost

@@ -3,42 +3,35 @@
 namespace weft::cost {
 
 std::int32_t Streams::find(int from, int to, int channel) {
-  const auto key = (static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(ranks_) +
-                    static_cast<std::uint64_t>(to)) *
-                       static_cast<std::uint64_t>(channels_) +
-                   static_cast<std::uint64_t>(channel);
+  const auto key = (static_cast<std::uint64_t>(to) * static_cast<std::uint64_t>(channels_) +
+                    static_cast<std::uint64_t>(channel)) *
+                       static_cast<std::uint64_t>(ranks_) +
+                   static_cast<std::uint64_t>(from);
   std::size_t place = place_of(key);
-  if (numbers_[place] != kNone) return numbers_[place];
+  if (keys_[place].number != kNone) return keys_[place].number;
   if (2 * streams_.size() >= keys_.size()) {
     grow();
     place = place_of(key);
   }
-  keys_[place] = key;
-  numbers_[place] = static_cast<std::int32_t>(streams_.size());
+  keys_[place] = {key, static_cast<std::int32_t>(streams_.size())};
   Stream& stream = streams_.emplace_back();
   stream.from = from, stream.to = to, stream.channel = channel;
   stream.way = way_between(routes_, topology_, from, to);
-  return numbers_[place];
+  return keys_[place].number;
 }
 
 std::size_t Streams::place_of(std::uint64_t key) const {
   const std::size_t mask = keys_.size() - 1;
-  std::size_t place = (key * 0x9E3779B97F4A7C15U >> 20) & mask;
-  while (numbers_[place] != kNone && keys_[place] != key) place = (place + 1) & mask;
+  std::size_t place = (((key >> 3) * 0x9E3779B97F4A7C15U >> 20 << 3) + (key & 7)) & mask;
+  while (keys_[place].number != kNone && keys_[place].key != key) place = (place + 1) & mask;
   return place;
 }
 
 void Streams::grow() {
-  std::vector<std::uint64_t> keys(keys_.empty() ? 1024 : 4 * keys_.size());
-  std::vector<std::int32_t> numbers(keys.size(), kNone);
-  keys_.swap(keys);
-  numbers_.swap(numbers);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (numbers[i] == kNone) continue;
-    const std::size_t place = place_of(keys[i]);
-    keys_[place] = keys[i];
-    numbers_[place] = numbers[i];
-  }
+  std::vector<Key> before(keys_.empty() ? 1024 : 4 * keys_.size());
+  before.swap(keys_);
+  for (const Key& key : before)
+    if (key.number != kNone) keys_[place_of(key.key)] = key;
 }
 
 std::int32_t Streams::post(const Entry& entry) {

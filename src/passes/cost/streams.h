@@ -59,9 +59,13 @@ class Streams {
   void grow();
   std::size_t place_of(std::uint64_t key) const;
 
-  // Open addressing, at most half full: this is where a large plan's time goes.
-  std::vector<std::uint64_t> keys_;
-  std::vector<std::int32_t> numbers_;  // kNone: free
+  // Open addressing, at most half full: this is where a large plan's time goes. What a rank
+  // receives from neighbouring numbers lies together, since that is how it waits.
+  struct Key {
+    std::uint64_t key = 0;
+    std::int32_t number = kNone;  // none: free
+  };
+  std::vector<Key> keys_;
   std::vector<Stream> streams_;
   std::vector<Entry> entries_;
   std::int32_t free_ = kNone;
