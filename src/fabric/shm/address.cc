@@ -35,7 +35,7 @@ Address Address::own(const Token& token, const std::string& node) {
   return {kLayoutVersion,
           token,
           ::getpid(),
-          ::geteuid(),
+          host.user,
           word(host.boot + part),
           host.net_namespace,
           word(host.name + part)};
@@ -89,7 +89,7 @@ std::string Address::obstacle(const Address& peer) const {
   }
   if (peer.uid != uid) {
     return "it runs as user " + std::to_string(peer.uid) + " and this rank as user " +
-           std::to_string(uid) + "; start all ranks as one user";
+           std::to_string(uid) + "; start all ranks as one user, in one user namespace";
   }
   return {};
 }

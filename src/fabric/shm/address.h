@@ -20,8 +20,8 @@ namespace weft::shm {
 struct Address {
   std::uint32_t version = 0;  // kLayoutVersion of the writer
   Token token;
-  std::int64_t pid = 0;  // as its own process sees it
-  std::uint32_t uid = 0;
+  std::int64_t pid = 0;   // as its own process sees it
+  std::uint32_t uid = 0;  // outside of its user namespace
   std::string boot;
   std::uint64_t net_namespace = 0;
   std::string host;
