@@ -63,7 +63,7 @@ def train(backend: str, seed: int, iterations: int, show) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "result.json"
         script = [str(HERE / "train.py"), "--iterations", str(iterations), "--seed", str(seed)]
-        script += ["--json", str(report)]
+        script += ["--share", "--json", str(report)]
         environment = dict(os.environ)
         if backend == "none":
             # Two threads that sleep while they wait: on a busy machine spinning ones crawl.

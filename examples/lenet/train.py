@@ -58,8 +58,9 @@ def main() -> None:
         "accuracy": accuracy(net, held_out, ranks, rank),
         "parameters_identical": parameters_identical(net, ranks),
         "seconds": seconds,
-        "communication_share": communication_share(net, optimizer, loader) if ranks > 1 else 0.0,
     }
+    if options.share and ranks > 1:
+        result["communication_share"] = communication_share(net, optimizer, loader)
     if rank == 0:
         print(json.dumps(result))
         if options.json:
@@ -75,6 +76,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--iterations", type=int, default=900)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--mnist", type=Path, help="folder with MNIST's own files (else: digits)")
+    parser.add_argument("--share", action="store_true", help="also time it without communication")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     return parser.parse_args()
 

@@ -1,6 +1,7 @@
 """The mean of every rank's NumPy array. Start it in one of these ways:
 
 torchrun --nproc-per-node 2 examples/numpy/allreduce.py
+mpirun -n 2 python examples/numpy/allreduce.py          # Open MPI's; or srun -n 2
 
 export WEFT_RENDEZVOUS=$(mktemp -d) WORLD_SIZE=2        # without torch
 RANK=1 python examples/numpy/allreduce.py & RANK=0 python examples/numpy/allreduce.py; wait
