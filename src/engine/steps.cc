@@ -70,13 +70,13 @@ bool Run::reduce(const Prepared& now, std::size_t chunk) {
 }
 
 void Run::combine(std::size_t count, double scale, kernels::Order order) {
+  if (!binding_->reduce_narrow) return binding_->reduce(sources_, targets_, count, scale, order);
   const auto narrow = [](const auto& operand) { return !operand.wide; };
   const auto slot = std::find_if(targets_.begin(), targets_.end(), narrow);
   const bool fills = slot != targets_.end();
-  if (!binding_->reduce_narrow ||
-      (!fills && std::none_of(sources_.begin(), sources_.end(), narrow)))
+  if (!fills && std::none_of(sources_.begin(), sources_.end(), narrow))
     return binding_->reduce(sources_, targets_, count, scale, order);
-  if (targets_.size() == 1 || !fills || std::all_of(targets_.begin(), targets_.end(), narrow))
+  if (!fills || std::all_of(targets_.begin(), targets_.end(), narrow))
     return binding_->reduce_narrow(sources_, targets_, count, scale, order);
   // One is a narrow slot and one is not: what the first gets rounded the second gets so as well.
   std::swap(*slot, targets_[0]);

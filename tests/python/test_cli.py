@@ -248,6 +248,15 @@ def test_verify_own_file(tmp_path, values, code, words):
         assert word in result.output
 
 
+def test_verify_counts_roundings_for_the_wire():
+    words = ("--ranks", "4", "--param", "node=2", "--param")
+    for name, roundings in (("allreduce/two_level", 2), ("reduce_scatter/two_level", 1)):
+        for wire in (0, 1):
+            _, found, _ = verify_json(name, *words, f"wire={wire}")
+            assert found["cases"][0]["proved"]
+            assert found["cases"][0]["narrowings"] == wire * roundings
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

@@ -30,7 +30,7 @@ _MEANING = (
     "races with another; no slot and no put's source is overwritten while it may be read; nothing "
     "waits forever; the lane is left as it was found. For every number of chunks, odd tails, "
     "in place and not. Bits: whether all ranks get the same; one tree: and reproducibly. "
-    "Sums: partial ones of f16 and bf16."
+    "Sums: partial ones of f16 and bf16; wire: roundings of float32 on a way, at most."
 )
 
 
@@ -49,6 +49,7 @@ class Case:
     consistent: bool = False  # all ranks get identical bits
     reproducible: bool = False  # and those of every other reproducible plan for so many ranks
     rounds_partials: bool = False
+    narrowings: int = 0  # roundings of float32 for the wire that a contribution passes, at most
     scenarios: int = 0
     seconds: float = 0.0
     findings: list[dict[str, Any]] = field(default_factory=list)
@@ -152,6 +153,7 @@ def _prove(case: Case) -> None:
     case.consistent = report.consistent
     case.reproducible = report.reproducible
     case.rounds_partials = report.rounds_partials
+    case.narrowings = report.narrowings
     case.scenarios = report.scenarios
     case.findings = [
         {"fault": f.fault, "rank": f.rank, "step": f.step, "text": f.text} for f in report.findings
@@ -179,6 +181,8 @@ def _outcome(case: Case) -> tuple[str, str, str, str]:
         bits = "same" if case.consistent else "may differ"
     if case.collective in ("allreduce", "reduce", "reduce_scatter"):
         partials = "rounded" if case.rounds_partials else "float32"
+        if case.narrowings:
+            partials = f"wire: {case.narrowings}"
         if case.claims_reproducible:  # with few ranks others happen to be
             bits = "one tree"
     return case.algorithm, "[green]proved[/]", bits, partials
