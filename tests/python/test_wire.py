@@ -71,14 +71,18 @@ def summed(inputs, place, owner, op):
 
 
 def allreduced(inputs, place, op):
-    """Rounded block by block by who owns it; blocks end on cache lines."""
+    """Rounded by who owns it. Nodes own equally many blocks, which end on cache lines."""
+    nodes = list(dict.fromkeys(place))
+    each = math.lcm(*(place.count(node) for node in nodes))
     lines = math.ceil(inputs[0].size / 16)
-    block = math.ceil(lines / len(place)) * 16
-    parts = []
-    for owner in range(len(place)):
-        mine = slice(owner * block, (owner + 1) * block)
-        parts.append(narrow(summed([x[mine] for x in inputs], place, owner, op)))
-    return np.concatenate(parts)
+    block = math.ceil(lines / (each * len(nodes))) * 16
+    total = np.empty_like(inputs[0])
+    for owner, node in enumerate(place):
+        size = each // place.count(node) * block
+        first = nodes.index(node) * each * block + place[:owner].count(node) * size
+        mine = slice(first, first + size)
+        total[mine] = narrow(summed([x[mine] for x in inputs], place, owner, op))
+    return total
 
 
 def check(job, place, algorithm, wire=""):
