@@ -32,6 +32,7 @@ function(weft_add_tests name)
   target_include_directories(${name} SYSTEM PRIVATE "${json_folder}")
   target_compile_definitions(${name} PRIVATE WEFT_OFI=${WEFT_OFI} WEFT_HWLOC=${WEFT_HWLOC})
   target_link_libraries(${name} PRIVATE weft GTest::gtest GTest::gtest_main Threads::Threads)
+  weft_precompile_headers(${name} <gtest/gtest.h>)
   # libfabric's tcp;ofi_rxm then sets 4 MiB aside for each rank instead of 64.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 300 ENVIRONMENT "WEFT_TUNING=none;FI_OFI_RXM_BUFFER_SIZE=1024")

@@ -12,7 +12,12 @@ constexpr int kVectorBytes = 32;
 constexpr int kVectorBytes = 16;  // SSE2, NEON; elsewhere the compiler splits it
 #endif
 
+// Sanitizers check every copy of an inlined loop: a compile of minutes for the same code.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEFT_INLINE inline
+#else
 #define WEFT_INLINE inline __attribute__((always_inline))
+#endif
 
 template <class T, int N>
 struct PackOf {

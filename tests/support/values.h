@@ -2,6 +2,7 @@
 // every dtype holds them and their sums exactly.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -74,6 +75,20 @@ class Array {
         put<double>(at4(to, 8), -value);
         break;
     }
+  }
+
+  // Elements [first, first + count): value(0), value(1), ..., which repeats after `period`.
+  template <typename Value>
+  void fill(std::size_t first, std::size_t count, std::size_t period, const Value& value) {
+    std::size_t done = std::min(count, period);
+    for (std::size_t i = 0; i < done; ++i) set(first + i, value(i));
+    for (; done < count; done += period) {
+      std::memcpy(at(first + done), at(first), std::min(period, count - done) * size_of(dtype_));
+    }
+  }
+
+  bool same_bytes(Array& other, std::size_t first) {
+    return std::memcmp(data(), other.at(first), count_ * size_of(dtype_)) == 0;
   }
 
   double get(std::size_t i) {
