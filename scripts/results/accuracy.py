@@ -94,16 +94,27 @@ def measured(comm: weft.Communicator, case: Case, symmetric: bool) -> dict[str, 
 
 
 def measure() -> None:
-    """Makes the data."""
-    rows: list[dict[str, Any]] = []
-    for number in steps("round", range(ROUNDS)):
+    """Makes the data, round after round; what was stopped on the same day goes on."""
+    made = {"processor": describe_processor(), "date": today()}
+    rows = begun(made)
+    done = len({row["round"] for row in rows})
+    for number in steps("round", range(done, ROUNDS)):
         with tempfile.TemporaryDirectory(prefix="weft-accuracy-") as name:
             command = [sys.executable, __file__, "rank", name]
             commands = [[*command, str(rank)] for rank in range(RANKS)]
             run_ranks("accuracy", Launch(commands, {}), Path(name), ROUND_SECONDS)
             found = json.loads((Path(name) / "rows").read_text())
         rows += [{"round": number, **row} for row in found]
-    write("accuracy", [{"processor": describe_processor(), "date": today()}, *rows])
+        write("accuracy", [made, *rows])
+
+
+def begun(made: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rounds that are there of data made so, if some are still to come."""
+    if not (RESULTS / "accuracy.jsonl").exists():
+        return []
+    before, *rows = read("accuracy")
+    begun = before == made and len({row["round"] for row in rows}) < ROUNDS
+    return rows if begun else []
 
 
 def today() -> str:
