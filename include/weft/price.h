@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/plan.h"
 #include "weft/topology.h"
@@ -58,5 +59,30 @@ Price price(std::string_view algorithm, int ranks, std::size_t bytes, const Topo
 // Of a plan at hand. Throws InvalidPlan if it gets stuck.
 Price price(const Plan& plan, std::size_t bytes, const Topology& topology,
             const PriceOptions& options = {});
+
+// When everything of a priced call happens, in seconds from its beginning.
+struct Timeline {
+  struct Step {
+    int rank = 0;
+    // Which of the rank's program: program[section].steps[step], in that round, on that chunk.
+    int section = 0, step = 0, round = 0, chunk = 0;
+    double start = 0;  // the rank gets there
+    double began = 0;  // it no longer waits: for a message, a slot, or its puts
+    double end = 0;
+  };
+  struct Message {
+    int from = 0, to = 0, channel = 0;
+    double bytes = 0;
+    double sent = 0, arrived = 0;
+    double received = 0;  // waited for
+    double returned = 0;  // credited
+  };
+  Price price;
+  std::vector<Step> steps;        // in an order in which ranks can do them
+  std::vector<Message> messages;  // in the order in which they are sent
+};
+// price(), and what it goes through. As long as the plan's steps are many.
+Timeline timeline(const Plan& plan, std::size_t bytes, const Topology& topology,
+                  const PriceOptions& options = {});
 
 }  // namespace weft

@@ -32,6 +32,17 @@ Price price(std::string_view algorithm, int ranks, std::size_t bytes, const Topo
   return price;
 }
 
+Timeline timeline(const Plan& plan, std::size_t bytes, const Topology& topology,
+                  const PriceOptions& options) {
+  check(topology, plan.shape.ranks);
+  const cost::Programs programs(plan);
+  const cost::Call call = call_of(programs, bytes, options);
+  Timeline timeline;
+  timeline.price = cost::Pricing(programs, call, topology, &timeline).run();
+  timeline.price.chunk = call.cut.chunk * size_of(options.dtype);
+  return timeline;
+}
+
 Price price(const Plan& plan, std::size_t bytes, const Topology& topology,
             const PriceOptions& options) {
   check(topology, plan.shape.ranks);

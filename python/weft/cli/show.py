@@ -14,6 +14,7 @@ Examples:
   weft show allreduce/ring --ranks 4
   weft show lr --ranks 8 --svg ring.svg --html ring.html
   weft show allreduce/two_shot --ranks 4 --bytes 1M --timeline two_shot.json
+  weft show lr_lr --ranks 8 --topology tsubame3 --bytes 1M --html lr_lr.html
 """
 
 
@@ -39,6 +40,11 @@ def _file(name: str, help: str) -> Any:
     help="A parameter of the plan; may be given several times.",
 )  # fmt: skip
 @click.option(
+    "--topology", metavar="NAME|FILE",
+    help="Drawings have its times, as `weft price`; without it a message, and a copy or sum of a "
+    "block, take a step.",
+)  # fmt: skip
+@click.option(
     "--bytes", "size", callback=_size, metavar="SIZE",
     help="Of the whole message, so that there are chunks; K is 1024. Without it, one a block.",
 )  # fmt: skip
@@ -54,6 +60,7 @@ def show(
     algorithm: str,
     ranks: int,
     params: tuple[tuple[str, int | str | list[int]], ...],
+    topology: str | None,
     size: int | None,
     chunk: int,
     svg_file: TextIO | None,
@@ -63,11 +70,12 @@ def show(
 ) -> None:
     """Shows the plan of ALGORITHM: as text, unless a file is asked for.
 
-    In drawings a message, a copy and a reduction take a step of time each. x2[0] is rank 2's block
+    Drawings have the times of the cost model. x2[0] is rank 2's block
     0, Σ0-2[1] the sum of three ranks' block 1, y[3] a block of the result; after a dot stands the
     chunk.
     """
     # Imported here: `weft --help` must not wait for them.
+    from weft.cost import fit
     from weft.draw.page import page
     from weft.draw.schedule import run
     from weft.draw.svg import pattern
@@ -79,8 +87,11 @@ def show(
         if len(chosen) > 1:
             names = ", ".join(one.name for one in chosen)
             raise click.UsageError(f"{algorithm} registers {names}: leave one in it")
-        plan = make_plan(chosen[0].name, ranks, chosen[0].preset | dict(params))
-        schedule = run(plan, size, chunk)
+        given = chosen[0].preset | dict(params)
+        if topology is not None:
+            given |= fit(chosen[0].name, topology, ranks=ranks, params=given)
+        plan = make_plan(chosen[0].name, ranks, given)
+        schedule = run(plan, topology, size, chunk)
     except WeftError as error:
         raise click.ClickException(str(error)) from None
     written = {

@@ -45,6 +45,7 @@ class Cursor {
   std::size_t section() const { return section_; }
   std::size_t at() const { return at_; }  // of the section's steps
   int round() const { return round_; }
+  int chunk() const { return static_cast<int>(trip_ - step_->lag); }
   std::size_t count() const { return count_; }  // elements of the step's chunk
   void advance() {
     ++at_;

@@ -7,7 +7,8 @@
 
 namespace weft::cost {
 
-Machine::Machine(const Programs& programs, const Call& call, const Topology& topology)
+Machine::Machine(const Programs& programs, const Call& call, const Topology& topology,
+                 Timeline* timeline)
     : topology_(topology),
       routes_(topology),
       programs_(programs),
@@ -15,7 +16,8 @@ Machine::Machine(const Programs& programs, const Call& call, const Topology& top
       rates_(rates_at(topology, call.buffers)),
       streams_(programs.shape().ranks,
                std::max<int>(1, static_cast<int>(programs.shape().channels.size())), topology,
-               routes_) {
+               routes_),
+      timeline_(timeline) {
   const PlanShape& shape = programs.shape();
   for (const Topology::Link& link : topology.links) has_memory_ = has_memory_ || link.memory;
   for (int i = 0; i < programs.count(); ++i) codes_.emplace_back(programs.program(i), call.cut);
@@ -56,10 +58,20 @@ void Machine::go(int rank) {
   Rank& own = state(rank);
   own.held = Held::kNothing;
   for (; own.cursor.step(); own.cursor.advance()) {
+    const double start = own.now;
+    own.began = start;
     if (!perform(rank)) return;
     own.now += topology_.step;
+    if (timeline_) record(rank, start);
   }
   own.through = drain(rank);
+}
+
+void Machine::record(int rank, double start) {
+  const Rank& own = state(rank);
+  const Cursor& at = own.cursor;
+  timeline_->steps.push_back({rank, static_cast<int>(at.section()), static_cast<int>(at.at()),
+                              at.round(), at.chunk(), start, own.began, own.now});
 }
 
 void Machine::wake(int rank, Held held) {
@@ -88,6 +100,10 @@ void Machine::send(int rank, double bytes, std::int32_t slot, bool lazy, bool pl
     entry.placed = placed;
     entry.here = memory;
     entry.arrival = own.now + stream.way.latency;
+    if (timeline_) {
+      entry.record = static_cast<std::int32_t>(timeline_->messages.size());
+      timeline_->messages.push_back({rank, to, step.channel, bytes, own.now, entry.arrival, 0, 0});
+    }
     own.last_sent = stream.depth = entry.depth;
     own.puts += lazy;
     ++price_.messages;
@@ -105,6 +121,7 @@ void Machine::arrive(const Flow& flow) {
   Entry& entry = streams_.entry(static_cast<std::int32_t>(flow.entry));
   entry.here = true;
   entry.arrival = flow.arrival;
+  if (timeline_) timeline_->messages[static_cast<std::size_t>(entry.record)].arrived = flow.arrival;
   if (entry.lazy) put_is_read(flow.from, flow.left, entry.depth);
   if (state(flow.to).awaited == entry.stream) wake(flow.to, Held::kMessage);
 }

@@ -38,7 +38,9 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
 
  protected:
-  Machine(const Programs& programs, const Call& call, const Topology& topology);
+  // What happens is added to `timeline`, if there is one.
+  Machine(const Programs& programs, const Call& call, const Topology& topology,
+          Timeline* timeline = nullptr);
   virtual ~Machine() = default;
 
   // A message begins its way at flow.ready; `depth` is its entry's. Afterwards it is handed to
@@ -71,6 +73,7 @@ class Machine {
   struct Rank {
     Cursor cursor;
     double now = 0;
+    double began = 0;            // since when the step at hand, or the one before, need not wait
     std::int32_t heard = 0;      // the greatest depth that it knows of
     std::int32_t last_sent = 0;  // depth of its last message
     Held held = Held::kNothing;
@@ -86,6 +89,7 @@ class Machine {
   void go(int rank);
   void wake(int rank, Held held);
   void send(int rank, double bytes, std::int32_t slot, bool lazy, bool placed);
+  void record(int rank, double start);
   void put_is_read(int rank, double when, std::int32_t depth);
   [[noreturn]] void stuck() const;
 
@@ -121,6 +125,7 @@ class Machine {
   std::vector<Code> codes_;
   std::vector<Rank> ranks_;
   std::vector<int> ready_;
+  Timeline* timeline_;
   bool has_memory_ = false;
 };
 

@@ -13,7 +13,9 @@ namespace weft::cost {
 // Used once. All arguments outlive it. Not thread safe.
 class Pricing final : public Machine {
  public:
-  Pricing(const Programs& programs, const Call& call, const Topology& topology);
+  // What happens is added to `timeline`, if there is one.
+  Pricing(const Programs& programs, const Call& call, const Topology& topology,
+          Timeline* timeline = nullptr);
 
   // Throws InvalidPlan if ranks wait for ever.
   Price run();

@@ -52,7 +52,7 @@ bool Machine::slot_free(int rank, int channel) {
     own.held = Held::kSlot;
     return false;
   }
-  own.now = std::max(own.now, slot.back);
+  own.began = own.now = std::max(own.now, slot.back);
   own.heard = std::max(own.heard, slot.depth);
   return true;
 }
@@ -182,7 +182,8 @@ bool Machine::wait(int rank) {
   }
   const Entry& entry = streams_.entry(in.waited);
   own.awaited = kNone;
-  own.now = std::max(own.now, entry.arrival);
+  own.began = own.now = std::max(own.now, entry.arrival);
+  if (timeline_) timeline_->messages[static_cast<std::size_t>(entry.record)].received = own.now;
   own.heard = std::max(own.heard, entry.depth);
   in.waited = entry.next;
   return true;
@@ -194,6 +195,7 @@ void Machine::credit(int rank) {
   Stream& in = streams_[streams_.find(peer_of(rank, step.peers[0]), rank, step.channel)];
   const Entry entry = streams_.entry(in.first);
   streams_.pop(in);
+  if (timeline_) timeline_->messages[static_cast<std::size_t>(entry.record)].returned = own.now;
   const double back = own.now + in.way.latency;
   if (entry.lazy && in.way.memory) put_is_read(in.from, back, own.heard);
   if (entry.slot == kNone) return;
@@ -210,7 +212,7 @@ bool Machine::drain(int rank) {
     own.held = Held::kPuts;
     return false;
   }
-  own.now = std::max(own.now, own.puts_done);
+  own.began = own.now = std::max(own.now, own.puts_done);
   own.heard = std::max(own.heard, own.puts_depth);
   return true;
 }

@@ -19,6 +19,7 @@ struct Entry {
   std::int32_t stream = kNone;
   std::int32_t slot = kNone;  // of the sender on the channel; none: no payload
   std::int32_t next = kNone;  // of the stream, or of the free ones
+  std::int32_t record = 0;    // its number in the timeline
   bool here = false;          // `arrival` is known
   bool placed = false;        // its payload is where its reader will copy it to
   bool lazy = false;          // its source lies in the sender's buffer
