@@ -1,36 +1,16 @@
 #include "weft/communicator.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
 
-#include "base/cpu.h"
-#include "base/host.h"
-#include "base/version.h"
+#include "comm/introduce.h"
 #include "comm/planner.h"
 #include "comm/point_to_point.h"
 #include "comm/rendezvous.h"
 #include "engine/lane.h"
 #include "select/settings.h"
-#include "select/tuning.h"
 #include "weft/error.h"
 
 namespace weft {
-
-// What the members have told each other, by rank.
-struct Members {
-  std::vector<std::string> addresses;  // of their fabrics
-  std::vector<std::string> machines;   // on which they are
-
-  // The node of each, by number.
-  std::vector<int> place() const {
-    std::map<std::string, int> number;
-    std::vector<int> place;
-    for (const std::string& machine : machines)
-      place.push_back(number.emplace(machine, static_cast<int>(number.size())).first->second);
-    return place;
-  }
-};
 
 struct Communicator::Impl {
   Impl(int rank, int size, std::chrono::milliseconds timeout, std::shared_ptr<Fabric> fabric,
@@ -84,110 +64,6 @@ struct Communicator::Impl {
   }
 };
 
-namespace {
-
-// What this rank says of choosing. Only rank 0 reads a tuning file: its rows are handed out.
-Settings own_settings(int rank, const CommunicatorOptions& options) {
-  Settings settings = Settings::from_environment();
-  settings.reproducible = settings.reproducible || options.reproducible;
-  if (!options.wire.empty()) settings.wire = parse_wire("wire", options.wire);
-  const std::string file = rank == 0 ? tuning_file(options.tuning) : "";
-  if (!file.empty()) settings.tuned = read_tuning(file);
-  return settings;
-}
-
-// What ranks say first: the version and the host in words that every version understands, then one
-// that only the same version reads.
-std::vector<std::string> exchange_hello(const Exchange& exchange, int rank, const Word& mine) {
-  const auto all =
-      exchange("hello", join({kVersion, host_identity().name, mine.told()}), mine.failed());
-  if (mine.failed()) Word::read(mine.told(), rank);
-  std::vector<std::string> words;
-  for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    const std::vector<std::string> said = unjoin(all[peer]);
-    if (said.size() != 3 || said[0] != kVersion)
-      throw Mismatch("rank " + std::to_string(rank) + " (on host " + host_identity().name +
-                     ") runs Weft " + kVersion + ", rank " + std::to_string(peer) + " (on host " +
-                     (said.size() > 1 ? said[1] : "?") + ") Weft " +
-                     (said.empty() ? "?" : said[0]) + ": install the same version everywhere");
-    words.push_back(said[2]);
-  }
-  for (std::size_t peer = 0; peer < all.size(); ++peer)
-    words[peer] = Word::read(words[peer], static_cast<int>(peer));
-  return words;
-}
-
-void check_same_wire(const Settings& first, const Settings& theirs, std::size_t peer) {
-  if (theirs.wire == first.wire) return;
-  throw InvalidArgument((first.wire ? "rank 0 asks for wire=bfloat16 and rank "
-                                    : "rank 0 asks for no wire=bfloat16, but rank ") +
-                        std::to_string(peer) + (first.wire ? " does not" : " does") +
-                        ": say the same on every rank, by the option or WEFT_WIRE");
-}
-
-// `settings` become rank 0's; reproducible is what any rank asks for. If settings or the fabric of
-// one rank are wrong, all throw what it throws.
-Members introduce(const Exchange& exchange, int rank, const CommunicatorOptions& options,
-                  const std::function<std::string()>& make_address, Settings& settings) {
-  const Word mine([&] {
-    return join({own_settings(rank, options).to_text(), make_address(), cpu_share(),
-                 host_identity().key()});
-  });
-  const std::vector<std::string> all = exchange_hello(exchange, rank, mine);
-  Members members;
-  std::vector<std::string> shares;
-  bool reproducible = false;
-  for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    const std::vector<std::string> words = unjoin(all[peer]);
-    Settings theirs = Settings::parse(words.at(0));
-    reproducible = reproducible || theirs.reproducible;
-    if (peer == 0)
-      settings = std::move(theirs);
-    else
-      check_same_wire(settings, theirs, peer);
-    members.addresses.push_back(words.at(1));
-    shares.push_back(words.at(2));
-    members.machines.push_back(words.at(3));
-  }
-  settings.reproducible = reproducible;
-  settings.crowded = densest(shares).crowded();
-  settings.place = members.place();
-  return members;
-}
-
-std::string fabric_name(const CommunicatorOptions& options) {
-  if (!options.fabric_name.empty()) return options.fabric_name;
-  const char* const name = std::getenv("WEFT_FABRIC");
-  return name ? name : "";
-}
-
-// Equal on all ranks: a fabric's peers fall into groups that reach each other.
-bool reaches_all(const Fabric& fabric, const std::vector<std::string>& addresses) {
-  return std::all_of(addresses.begin(), addresses.end(),
-                     [&](const std::string& address) { return fabric.obstacle(address).empty(); });
-}
-
-// The fabric for members on several hosts, whose addresses are exchanged anew. If one rank cannot
-// have it, all throw Unsupported.
-std::shared_ptr<Fabric> span_hosts(const Exchange& exchange, int rank,
-                                   std::vector<std::string>& addresses) {
-  std::shared_ptr<Fabric> fabric;
-  const Word mine([&] {
-    try {
-      fabric = process_fabric("shm+ofi");
-      return fabric->address();
-    } catch (const Error& error) {
-      throw Unsupported(std::string("cannot use the network that the ranks, which are on several "
-                                    "hosts, need: ") +
-                        error.what());
-    }
-  });
-  addresses = exchange_word(exchange, "addresses on the network", rank, mine);
-  return fabric;
-}
-
-}  // namespace
-
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store, int rank, int size,
@@ -196,20 +72,11 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
     throw InvalidArgument("rank " + std::to_string(rank) + " of " + std::to_string(size) +
                           ": ranks count from 0 to size - 1");
   auto deadline = Clock::now() + options.timeout;
-  const std::string name = fabric_name(options);
-  std::shared_ptr<Fabric> fabric = options.fabric;
-  const auto make_address = [&] {
-    if (!fabric) fabric = process_fabric(name.empty() ? "shm" : name);
-    return fabric->address();
-  };
-  Settings settings;
-  Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
-  Members members = introduce(exchange, rank, options, make_address, settings);
-  if (!options.fabric && name.empty() && !reaches_all(*fabric, members.addresses))
-    fabric = span_hosts(exchange, rank, members.addresses);
-  auto impl = std::make_unique<Impl>(rank, size, options.timeout, fabric, std::move(members),
-                                     settings, options.interrupt);
-  if (settings.crowded) impl->engine->expect_crowd();
+  const Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
+  Introduction met = introduce(exchange, rank, options);
+  auto impl = std::make_unique<Impl>(rank, size, options.timeout, std::move(met.fabric),
+                                     std::move(met.members), met.settings, options.interrupt);
+  if (met.settings.crowded) impl->engine->expect_crowd();
   impl->open(exchange, deadline);
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
 }
