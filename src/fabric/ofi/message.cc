@@ -43,7 +43,8 @@ Talk::What Talk::receive(Message& message) {
     } else if (got < 0 && errno == EINTR) {
       continue;
     } else {
-      return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? What::kNothing : What::kEnd;
+      if (got == 0 || errno == ECONNRESET) return What::kEnd;
+      return errno == EAGAIN || errno == EWOULDBLOCK ? What::kNothing : What::kCut;
     }
   }
 }

@@ -69,8 +69,8 @@ class Talk {
   // Without blocking. False: the peer is gone, or has not read for long.
   bool send(const Message& message);
 
-  enum class What { kNothing, kMessage, kEnd, kNonsense };
-  // Takes the next message without blocking.
+  enum class What { kNothing, kMessage, kEnd, kCut, kNonsense };
+  // Takes the next message without blocking. kCut: nothing came of what was sent there for long.
   What receive(Message& message);
 
  private:

@@ -104,7 +104,8 @@ std::optional<std::uint64_t> Remote::progress_of(std::uint32_t pair) {
 void Remote::on_readable() {
   for (;;) {
     Message message;
-    switch (talk_.receive(message)) {
+    const Talk::What what = talk_.receive(message);
+    switch (what) {
       case Talk::What::kNothing:
         return;
       case Talk::What::kMessage:
@@ -114,10 +115,13 @@ void Remote::on_readable() {
         }
         [[fallthrough]];
       case Talk::What::kEnd:
+      case Talk::What::kCut:
       case Talk::What::kNonsense: {
         std::lock_guard lock(mutex_);
         const bool known = state_ == State::kWelcomed;
-        lose("its " + address_.process(known ? "died" : "is gone, or refused the connection"));
+        lose("its " + address_.process(what == Talk::What::kCut ? "is out of reach"
+                                       : known ? "died"
+                                               : "is gone, or refused the connection"));
         return;
       }
     }
