@@ -87,11 +87,10 @@ void OfiEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_p
 
 void OfiEndpoint::await_joined(std::size_t place, Clock::time_point deadline) {
   Peer& peer = peers_[place];
-  // relaxed: what comes with later messages is ordered by them.
-  while (!peer.joined.load(std::memory_order_relaxed)) {
+  while (!peer.incoming.joined()) {
     // Lost is read before joined: what it sent before it left is here.
     const std::string lost = peer.remote->lost();
-    if (!lost.empty() && !peer.joined.load(std::memory_order_relaxed)) {
+    if (!lost.empty() && !peer.incoming.joined()) {
       throw PeerLost(rank(place) + lost);
     }
     if (Clock::now() > deadline) {
@@ -142,18 +141,11 @@ void OfiEndpoint::write(Peer& to, int peer, int channel, std::uint64_t number,
   parts_.port->write(to.remote->link(), source_, offset, header.bytes, mark, account(peer));
 }
 
-Arrival OfiEndpoint::look(Peer& peer, int channel, std::uint64_t number) {
-  // acquire: pairs with the release in inbox_of().
-  const Inbox* inbox =
-      peer.inbox[static_cast<std::size_t>(channel)].load(std::memory_order_acquire);
-  return inbox ? inbox->at(number) : Arrival{};
-}
-
 Arrival OfiEndpoint::arrival(int peer, int channel, std::uint64_t number) {
-  Peer& from = at(peer);
-  if (const Arrival here = look(from, channel, number); here.header) return here;
+  const Incoming& from = at(peer).incoming;
+  if (const Arrival here = from.at(channel, number); here.header) return here;
   parts_.port->poke();
-  return look(from, channel, number);
+  return from.at(channel, number);
 }
 
 void OfiEndpoint::credit(int peer, int channel, std::uint64_t total) {
@@ -162,7 +154,7 @@ void OfiEndpoint::credit(int peer, int channel, std::uint64_t total) {
   std::uint64_t& due = to.due[static_cast<std::size_t>(channel)];
   std::uint64_t& told = to.told[static_cast<std::size_t>(channel)];
   bool slot = false;  // which the peer may be waiting for
-  for (; due < total; ++due) slot |= look(to, channel, due).inlined == nullptr;
+  for (; due < total; ++due) slot |= to.incoming.at(channel, due).inlined == nullptr;
   if (!slot && total - told < kCreditsHeld) return;
   told = total;
   const Packet credit{.pair = to.pair,
@@ -173,39 +165,26 @@ void OfiEndpoint::credit(int peer, int channel, std::uint64_t total) {
 }
 
 bool OfiEndpoint::credited(int peer, int channel, std::uint64_t total) {
-  // acquire: pairs with the release in take_credit().
-  const auto& known = at(peer).credits[static_cast<std::size_t>(channel)];
-  if (known.load(std::memory_order_acquire) >= total) return true;
+  const Incoming& from = at(peer).incoming;
+  if (from.credits(channel) >= total) return true;
   parts_.port->poke();
-  return known.load(std::memory_order_acquire) >= total;
+  return from.credits(channel) >= total;
 }
 
 std::byte* OfiEndpoint::reach(int peer, Location where, std::size_t bytes) {
   Peer& from = at(peer);
-  const std::uint32_t segment = segment_of(where);
-  const auto find = [&] {
-    return std::find_if(from.reached.begin(), from.reached.end(),
-                        [&](const Reached& each) { return each.segment == segment; });
-  };
-  auto found = find();
-  if (found == from.reached.end()) {
-    // A peer that works on gives up only what all have done with; one that failed may give up what
-    // is being read here.
-    if (!troubled()) std::erase_if(from.reached, [](auto& each) { return each.mirror->gone(); });
-    auto mirror = from.remote->mirrors().find(segment);
-    if (!mirror) {
-      const std::string lost = from.remote->lost();
-      if (!lost.empty()) throw PeerLost(rank(static_cast<std::size_t>(peer)) + lost);
-      throw InternalError("a peer named memory that it has not sent from");
-    }
-    found = from.reached.insert(from.reached.end(), {segment, std::move(mirror)});
+  const Mirror* const mirror =
+      from.reached.find(from.remote->mirrors(), segment_of(where), [this] { return troubled(); });
+  if (!mirror) {
+    const std::string lost = from.remote->lost();
+    if (!lost.empty()) throw PeerLost(rank(static_cast<std::size_t>(peer)) + lost);
+    throw InternalError("a peer named memory that it has not sent from");
   }
-  const Mirror& mirror = *found->mirror;
   const std::uint64_t offset = offset_of(where);
-  if (offset > mirror.bytes() || bytes > mirror.bytes() - offset) {
+  if (offset > mirror->bytes() || bytes > mirror->bytes() - offset) {
     throw InternalError("a peer named memory outside of its segment");
   }
-  return mirror.data() + offset;
+  return mirror->data() + offset;
 }
 
 int OfiEndpoint::unsent() {
@@ -256,37 +235,18 @@ bool OfiEndpoint::troubled() const {
 
 std::string OfiEndpoint::why_aborted() const { return ending_.why(); }
 
-Inbox& OfiEndpoint::inbox_of(std::size_t place, std::size_t channel) {
-  Peer& peer = peers_[place];
-  if (!peer.made[channel]) {
-    peer.made[channel] = std::make_unique<Inbox>();
-    // release: the inbox goes before its address.
-    peer.inbox[channel].store(peer.made[channel].get(), std::memory_order_release);
-  }
-  return *peer.made[channel];
-}
-
-void OfiEndpoint::take_joined(std::size_t place) {
-  peers_[place].joined.store(true, std::memory_order_relaxed);
-}
+void OfiEndpoint::take_joined(std::size_t place) { peers_[place].incoming.take_joined(); }
 
 bool OfiEndpoint::take_message(std::size_t place, const MessagePacket& packet, std::size_t length) {
-  const std::size_t channel = packet.packet.channel;
-  const std::uint64_t known = peers_[place].credits[channel].load(std::memory_order_relaxed);
-  take_credit(place, static_cast<int>(channel), credits_near(known, packet.packet.credits));
-  return inbox_of(place, channel).take_packet(packet, length);
+  return peers_[place].incoming.take_message(packet, length);
 }
 
 bool OfiEndpoint::take_write(std::size_t place, int channel, std::uint32_t number) {
-  return inbox_of(place, static_cast<std::size_t>(channel)).take_write(number);
+  return peers_[place].incoming.take_write(static_cast<std::size_t>(channel), number);
 }
 
 void OfiEndpoint::take_credit(std::size_t place, int channel, std::uint64_t total) {
-  auto& known = peers_[place].credits[static_cast<std::size_t>(channel)];
-  // relaxed: only whoever takes packets changes it, one at a time. Credits may pass each other.
-  if (total <= known.load(std::memory_order_relaxed)) return;
-  // release: what the peer has read is read.
-  known.store(total, std::memory_order_release);
+  peers_[place].incoming.take_credit(static_cast<std::size_t>(channel), total);
 }
 
 void OfiEndpoint::take_abort(std::size_t place, std::uint64_t sent, const std::string& why) {

@@ -10,9 +10,10 @@
 
 #include "fabric/fabric.h"
 #include "fabric/ofi/ending.h"
-#include "fabric/ofi/inbox.h"
+#include "fabric/ofi/incoming.h"
 #include "fabric/ofi/lanes.h"
 #include "fabric/ofi/memory.h"
+#include "fabric/ofi/reached.h"
 
 namespace weft::ofi {
 
@@ -53,22 +54,14 @@ class OfiEndpoint final : public Endpoint, private Lane {
   std::string why_aborted() const override;
 
  private:
-  struct Reached {
-    std::uint32_t segment;
-    std::shared_ptr<Mirror> mirror;
-  };
   struct Peer {
     std::shared_ptr<Remote> remote;
     std::uint32_t pair = 0;  // the peer's number for this lane and us
-    // Made when the first message comes, by whoever takes it.
-    std::array<std::unique_ptr<Inbox>, kMaxChannels> made;
-    std::array<std::atomic<Inbox*>, kMaxChannels> inbox{};
-    std::array<std::atomic<std::uint64_t>, kMaxChannels> credits{};
-    std::atomic<bool> joined{false};
+    Incoming incoming;
     // The lane's thread only.
     std::array<std::uint64_t, kMaxChannels> due{};   // our credits
     std::array<std::uint64_t, kMaxChannels> told{};  // of them, what the peer was sent
-    std::vector<Reached> reached;
+    Reached reached;
     std::uint32_t asked = 0;  // the last segment that it was asked about
   };
 
@@ -80,8 +73,6 @@ class OfiEndpoint final : public Endpoint, private Lane {
   std::uint64_t last_entered() const override;
 
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
-  Inbox& inbox_of(std::size_t place, std::size_t channel);
-  Arrival look(Peer& peer, int channel, std::uint64_t number);
   void write(Peer& to, int peer, int channel, std::uint64_t number, const Header& header);
   Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }
   void await_joined(std::size_t place, Clock::time_point deadline);
