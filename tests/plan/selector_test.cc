@@ -60,6 +60,16 @@ TEST(Selector, BuiltIn) {
   EXPECT_EQ(chosen(17, whole, {.reproducible = true}), "allreduce/ring");
 }
 
+TEST(Selector, LongSymmetricBuffersOfTwoRanks) {
+  Call call = call_of(Collective::kReduce, 8 << 20);
+  EXPECT_EQ(chosen(2, call), "reduce/direct");
+  call.symmetric = true;
+  EXPECT_EQ(chosen(2, call), "reduce/direct(chunk=1M)");
+  EXPECT_EQ(chosen(2, call, {.crowded = true}), "reduce/direct");
+  EXPECT_EQ(chosen(2, call, {.place = {0, 1}}), "reduce/two_level(node=1,outer=chain)");
+  EXPECT_EQ(chosen(4, call), "reduce/direct");
+}
+
 // The hierarchy is the default wherever ranks lie.
 TEST(Selector, BuiltInForSeveralNodes) {
   struct Case {
