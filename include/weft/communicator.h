@@ -135,6 +135,9 @@ class Communicator {
   std::chrono::milliseconds timeout() const;
   void set_timeout(std::chrono::milliseconds timeout);
   const std::shared_ptr<Fabric>& fabric() const;
+  // The node of each rank. Nodes count from 0 in the order of their first ranks; ranks of one have
+  // in common what sharing memory takes: kernel, network namespace and WEFT_NODE.
+  const std::vector<int>& place() const;
 
   // Runs on the calling thread after what was submitted before has finished.
   void run(const Call& call);

@@ -34,6 +34,10 @@ ANY_SOURCE: int = _core.ANY_SOURCE
 """As `source` of a receive: whoever sends first."""
 
 
+# Of measurements: bytes of buffers in the longest loops, and how often each is repeated.
+_LARGEST, _TIMES = 64 << 20, 15
+
+
 class Communicator:
     """A group of ranks that run collectives together. Made by `weft.init` or `split`.
 
@@ -319,6 +323,22 @@ class Communicator:
         return self._core.algorithm_for(
             collective, count, dtype, op, root, algorithm or "", symmetric
         )
+
+    def topology(self) -> _core.Topology:
+        """What joins the ranks, measured: nodes, sockets, links, rates of copies and reductions.
+
+        Collective, with nothing else under way on this communicator; equal on all ranks. For
+        `weft.price`, `weft.simulate` and the commands that take a topology:
+
+            found = comm.topology()
+            if comm.rank == 0:
+                Path("job.yaml").write_text(weft.topology.text_of(found))
+
+        Raises:
+            Unsupported: where ranks outnumber the cores of their machine, or those of one node do
+                not share memory, on all ranks.
+        """
+        return _core.measure(self._core, _LARGEST, _TIMES)
 
     def __enter__(self) -> Communicator:
         return self

@@ -27,7 +27,7 @@ from weft.bench.processes import run_ranks
 from weft.bench.processor import describe_processor
 from weft.plan import algorithm_names
 from weft.topology.measure import gathered, topology_from
-from weft.topology.worker import LARGEST, TIMES, described
+from weft.topology.worker import described
 
 from page import RESULTS, asked_for_data, digits, fill, read, size, steps, table, write
 
@@ -64,9 +64,9 @@ def rank(directory: Path, number: int) -> None:
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[number]})
     rows: list[dict[str, Any]] = []
     with weft.init(number, RANKS, str(directory / "meet"), timeout=60.0) as comm:
-        rows.append(described(_core.measure(comm._core, LARGEST, TIMES)))
+        rows.append(described(comm.topology()))
         rows += [measured(comm, case, symmetric) for case, symmetric in cases()]
-        rows.append(described(_core.measure(comm._core, LARGEST, TIMES)))
+        rows.append(described(comm.topology()))
     if number == 0:
         (directory / "rows").write_text(json.dumps(rows))
 

@@ -98,6 +98,7 @@ void Communicator::set_timeout(std::chrono::milliseconds timeout) {
   impl_->timeout.store(timeout.count(), std::memory_order_relaxed);
 }
 const std::shared_ptr<Fabric>& Communicator::fabric() const { return impl_->fabric; }
+const std::vector<int>& Communicator::place() const { return impl_->settings.place; }
 
 void Communicator::run(const Call& call) {
   Impl& impl = *impl_;

@@ -1,27 +1,21 @@
 #include "weft/measure.h"
 
-#include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/cpu.h"
-#include "base/layout.h"
+#include "measure/joined.h"
+#include "measure/network.h"
+#include "measure/node.h"
 #include "measure/probe.h"
-#include "measure/small_calls.h"
-#include "measure/stream.h"
-#include "measure/timing.h"
 #include "weft/error.h"
 
 namespace weft {
 namespace {
 
+using measuring::Members;
 using measuring::Probe;
-using measuring::Stream;
-
-// Bytes of a rank's buffers: the least, so many times more at each step, and what most processors'
-// caches hold, whose rates stand for all where sizes are not told apart.
-constexpr std::size_t kLeast = std::size_t{128} << 10, kGrowth = 2, kCached = std::size_t{2} << 20;
-constexpr int kTrips = 200;  // of a message, there and back, between two looks at the clock
 
 void refuse_a_crowd(Probe& probe) {
   const Crowd crowd = densest(probe.exchange(cpu_share()));
@@ -31,90 +25,62 @@ void refuse_a_crowd(Probe& probe) {
                       "describes: measure with " + cores + " ranks at most");
 }
 
-void refuse_hosts(Probe& probe) {
-  for (const std::string& loads : probe.exchange(probe.loads_all() ? "all" : "some"))
-    if (loads != "all")
+void refuse_separate_mates(Probe& probe, const std::vector<int>& mates) {
+  bool loads = true;
+  for (int mate : mates) loads = loads && probe.of(mate);
+  for (const std::string& said : probe.exchange(loads ? "all" : "some"))
+    if (said != "all")
       throw Unsupported(
-          "ranks that do not share memory cannot be measured: measure those of one node, and write "
-          "the network into the topology");
+          "ranks of one node that do not share memory cannot be measured: leave the choice of the "
+          "fabric to Weft (WEFT_FABRIC)");
 }
 
-// One way, in seconds, as rank `a` sees it.
-double latency(Probe& probe, int a, int b, int times) {
-  const bool first = probe.rank() == a;
-  const int peer = first ? b : a;
-  std::vector<double> trips;
-  for (int time = -1; time < times; ++time) {
-    const double taken = measuring::timed([&] {
-      for (int trip = 0; trip < kTrips; ++trip) {
-        if (first) probe.send(peer);
-        probe.take(peer);
-        if (!first) probe.send(peer);
-      }
-    });
-    if (time >= 0) trips.push_back(taken / (2 * kTrips));
+// Each number that was measured of a node.
+void visit(Topology& part, const std::function<void(double&)>& figure) {
+  for (Topology::Vertex& vertex : part.vertices) {
+    double socket = vertex.socket;
+    figure(socket);
+    vertex.socket = static_cast<int>(socket);
   }
-  return measuring::median(trips);
+  for (Topology::Link& link : part.links) figure(link.latency), figure(link.bandwidth);
+  for (double* rate : {&part.copy, &part.reduce, &part.step, &part.call}) figure(*rate);
+  for (Topology::Rates& one : part.by_size)
+    for (double* rate : {&one.copy, &one.reduce, &one.fetch, &one.store}) figure(*rate);
 }
 
-// Seconds a byte: of a piece's time it takes the latency to reach its first.
-double fetch_alone(const Stream& seen, double latency) {
-  return std::max(seen.fetch / 2, seen.fetch - latency / measuring::kPiece);
-}
-
-Topology::Link link(Probe& probe, int a, int b, int times) {
-  double seconds = 0, fetch = 0;
-  if (const int me = probe.rank(); me == a || me == b) {
-    const int peer = me == a ? b : a;
-    seconds = latency(probe, a, b, times) / 2;
-    fetch = fetch_alone(measuring::stream(probe, peer, peer, kLeast, 4 * times), 2 * seconds) / 2;
+// A node of `members` as its first rank has seen it, on all ranks. `mine` is the own node.
+Topology shared(Communicator& communicator, const std::vector<int>& members, const Topology& mine) {
+  Topology part = mine;
+  if (communicator.rank() != members[0]) {
+    const int count = static_cast<int>(members.size());
+    part.vertices.assign(members.size(), {});
+    part.links.clear();
+    for (int a = 0; a < count; ++a)
+      for (int b = a + 1; b < count; ++b) part.links.push_back({.a = a, .b = b, .memory = true});
   }
-  std::vector<double> both{seconds, fetch};
-  probe.communicator().allreduce(both.data(), both.data(), 2, DType::kF64, ReduceOp::kSum);
-  return {.a = a, .b = b, .latency = both[0], .bandwidth = 1 / both[1], .memory = true};
-}
-
-// The rates of all ranks at once, in a ring, with so many bytes of buffers.
-Topology::Rates rates(Probe& probe, Routes& routes, std::size_t bytes, int times) {
-  const int size = probe.size(), me = probe.rank();
-  probe.communicator().barrier();
-  const int next = (me + 1) % size, prev = (me + size - 1) % size;
-  const Stream seen = measuring::stream(probe, next, prev, bytes, times);
-  const double fetch = fetch_alone(seen, routes.latency(prev, me));
-  std::vector<double> mean{seen.copy, seen.reduce, fetch, seen.store};
-  probe.communicator().allreduce(mean.data(), mean.data(), mean.size(), DType::kF64,
-                                 ReduceOp::kAvg);
-  return {static_cast<double>(bytes), 1 / mean[0], 1 / mean[1], size > 1 ? 1 / mean[2] : 0,
-          1 / mean[3]};
+  std::vector<double> figures;
+  visit(part, [&](double& figure) { figures.push_back(figure); });
+  communicator.broadcast(figures.data(), figures.size(), DType::kF64, members[0]);
+  auto next = figures.begin();
+  visit(part, [&](double& figure) { figure = *next++; });
+  return part;
 }
 
 }  // namespace
 
 Topology measure(Communicator& communicator, const MeasureOptions& options) {
-  const int size = communicator.size();
-  Topology made;
-  made.name = "measured";
-  Probe probe(communicator, measuring::kSlots * measuring::kPiece);
-  refuse_hosts(probe);
+  const Members nodes = measuring::members_of(communicator.place());
+  const int node = communicator.place()[static_cast<std::size_t>(communicator.rank())];
+  Probe probe(communicator, measuring::kUnderWay * measuring::kFarPiece);
+  refuse_separate_mates(probe, nodes[static_cast<std::size_t>(node)]);
   refuse_a_crowd(probe);
-  const std::vector<std::string> sockets =
-      probe.exchange(std::to_string(domain_of(read_layout().sockets, cpu_limits().processors)));
-  for (int rank = 0; rank < size; ++rank) {
-    made.vertices.push_back(
-        {"rank" + std::to_string(rank), 0, std::stoi(sockets[static_cast<std::size_t>(rank)])});
-    made.ranks.push_back(rank);
-  }
-  for (int a = 0; a < size; ++a)
-    for (int b = a + 1; b < size; ++b) made.links.push_back(link(probe, a, b, options.times));
-  Routes routes(made);
-  for (std::size_t bytes = kLeast; bytes <= options.largest; bytes *= kGrowth) {
-    const auto rounds = static_cast<int>(options.times * kCached / bytes);
-    made.by_size.push_back(rates(probe, routes, bytes, std::clamp(rounds, 5, options.times)));
-    if (bytes == kCached)
-      made.copy = made.by_size.back().copy, made.reduce = made.by_size.back().reduce;
-  }
-  measuring::fit_small_calls(probe, made, 20 * options.times);
-  return made;
+  if (nodes.size() == 1) return measuring::measure_node(communicator, options);
+  const auto mates = communicator.split(node, communicator.rank());
+  const Topology mine = measuring::measure_node(*mates, options);
+  std::vector<Topology> parts;
+  for (const std::vector<int>& members : nodes)
+    parts.push_back(shared(communicator, members, mine));
+  return measuring::joined(nodes, parts, measuring::measure_network(probe, nodes, options.times));
 }
 
 }  // namespace weft

@@ -1,6 +1,5 @@
 #include "measure/probe.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include "comm/rendezvous.h"
@@ -46,14 +45,23 @@ std::vector<std::string> Probe::exchange(const std::string& mine) {
   return words;
 }
 
-bool Probe::loads_all() const {
-  return std::find(reached_.begin(), reached_.end(), nullptr) == reached_.end();
+double Probe::sum(double mine) {
+  communicator_.allreduce(&mine, &mine, 1, DType::kF64, ReduceOp::kSum);
+  return mine;
 }
 
-void Probe::send(int peer) {
+void Probe::send(int peer) { post(peer, {}); }
+
+void Probe::send(int peer, std::size_t offset, std::size_t bytes) {
+  Header header;
+  header.bytes = static_cast<std::uint32_t>(bytes);
+  header.input = block_.where + offset;
+  post(peer, header);
+}
+
+void Probe::post(int peer, const Header& header) {
   if (peer == rank()) return;
-  std::uint64_t& number = sent_[static_cast<std::size_t>(peer)];
-  endpoint_->post(peer, 0, number++, Header{}, nullptr);
+  endpoint_->post(peer, 0, sent_[static_cast<std::size_t>(peer)]++, header, nullptr);
 }
 
 void Probe::wait(int peer) {

@@ -28,15 +28,18 @@ class Probe {
   Communicator& communicator() { return communicator_; }
 
   std::byte* own() { return block_.data; }
+  // Null: this rank does not load the peer's memory.
   const std::byte* of(int peer) const { return reached_[static_cast<std::size_t>(peer)]; }
-  // Whether of() is set for all peers: null is that of one whose memory this rank does not load.
-  bool loads_all() const;
 
+  // A number of each rank, added up. Collective.
+  double sum(double mine);
   // Tells all ranks something short; by rank, what they say.
   std::vector<std::string> exchange(const std::string& mine);
 
   // An empty message. Its receiver takes messages of a peer in order. To itself a rank sends none.
   void send(int peer);
+  // One with so many bytes of the own memory, which stay as they are until they are credited.
+  void send(int peer, std::size_t offset, std::size_t bytes);
   // Waits for the next one. Throws PeerLost, Timeout.
   void wait(int peer);
   // Returns the latest one that was waited for.
@@ -51,6 +54,7 @@ class Probe {
   void await_taken(int peer, std::uint64_t most);
 
  private:
+  void post(int peer, const Header& header);
   void spin(int peer, const std::function<bool()>& ready);
 
   Communicator& communicator_;

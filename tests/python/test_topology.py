@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import weft
 from weft.cli import main
-from weft.topology import Switch, Wire, dragonfly, fat_tree, flat, load, pcie_tree, shipped
+from weft.topology import Switch, Wire, dragonfly, fat_tree, flat, load, pcie_tree, shipped, text_of
 
 WIRE = Wire(latency=1e-6, bandwidth=10e9)
 
@@ -173,3 +173,34 @@ def test_command(tmp_path):
     refused = CliRunner().invoke(main, ["topology", str(tmp_path / "none.yaml")])
     assert refused.exit_code == 1
     assert "neither a file nor" in refused.output
+
+
+@pytest.mark.parametrize("text", [GOOD, GOOD.replace("step", BY_SIZE + ", step"), "rx3"])
+def test_written_and_read_again(tmp_path, text):
+    file = tmp_path / "first.yaml"
+    file.write_text(text)
+    first = load(text) if text in shipped() else load(file)
+    (tmp_path / "again.yaml").write_text(text_of(first, notes=["a note"]))
+    again = load(tmp_path / "again.yaml")
+    for word in ("name", "one_port", "copy", "reduce", "step", "call"):
+        assert getattr(again, word) == getattr(first, word)
+    assert sorted(map(told(first), first.links)) == sorted(map(told(again), again.links))
+    for old, new in zip(first.by_size, again.by_size, strict=True):
+        assert (old.bytes, old.copy, old.fetch) == (new.bytes, new.copy, new.fetch)
+    places = [
+        [
+            (t.vertices[rank].name, t.vertices[rank].node, t.vertices[rank].socket)
+            for rank in t.ranks
+        ]
+        for t in (first, again)
+    ]
+    assert places[0] == places[1]
+
+
+def told(topology):
+    """A link by the names that it joins, and all that is said of it."""
+    names = [vertex.name for vertex in topology.vertices]
+    return lambda link: (
+        names[link.a], names[link.b], link.latency, link.bandwidth, link.overhead,
+        link.full_duplex, link.shared, link.memory, link.idle_watts, link.busy_watts,
+    )  # fmt: skip

@@ -21,6 +21,7 @@ Examples:
   weft topology cluster.yaml --json
   weft topology tsubame3 --nodes 4 --simgrid tsubame3.xml
   weft topology --measure --output here.yaml
+  torchrun --nproc-per-node 4 -m weft topology --job --output job.yaml
 """
 
 
@@ -74,6 +75,7 @@ def _ways(topology: Any) -> list[dict[str, Any]]:
 @click.argument("source", metavar="NAME|FILE", required=False)
 @click.option("--nodes", type=click.IntRange(1), help="Instead of the number in the file.")
 @click.option("--measure", "measures", is_flag=True, help="This machine, in some seconds.")
+@click.option("--job", is_flag=True, help="The ranks of a job: each runs this, rank 0 says it.")
 @click.option("--ranks", type=click.IntRange(2), help="To measure; by default one a core.")
 @click.option(
     "--rounds", type=click.IntRange(1), default=5, show_default=True,
@@ -92,6 +94,7 @@ def topology(
     source: str | None,
     nodes: int | None,
     measures: bool,
+    job: bool,
     ranks: int | None,
     rounds: int,
     output: Path | None,
@@ -101,20 +104,26 @@ def topology(
     """Shows a topology: one that comes with Weft, by name, or a file (docs/topology.md).
 
     With --measure it is this machine: latencies and bandwidths between processes on its cores, and
-    the rates of copies and reductions.
+    the rates of copies and reductions. With --job it is that and the network between the nodes of
+    a job, which a launcher starts.
     """
     from weft.topology import load
     from weft.topology.simgrid import write_platform
 
-    if measures == (source is not None):
-        raise click.UsageError("give a name or a file, or --measure")
-    if measures and simgrid:
+    if [measures, job, source is not None].count(True) != 1:
+        raise click.UsageError("give a name or a file, or --measure, or --job")
+    if source is None and simgrid:
         raise click.UsageError("--simgrid goes with a name or a file")
-    if not measures and (ranks or output):
-        raise click.UsageError("--ranks and --output go with --measure")
+    if (ranks and not measures) or (output and source is not None):
+        raise click.UsageError("--ranks goes with --measure, --output with --measure or --job")
     try:
         if measures:
             known = _measured(ranks, rounds, output)
+        elif job:
+            seen = _of_job(output)
+            if seen is None:
+                return
+            known = seen
         else:
             found = load(source or "", nodes=nodes)
             if simgrid:
@@ -146,6 +155,21 @@ def _measured(ranks: int | None, rounds: int, output: Path | None) -> dict[str, 
     if output:
         output.write_text(text_of(found))
     return described(topology_from(found))
+
+
+def _of_job(output: Path | None) -> dict[str, Any] | None:
+    """What rank 0 has to say; None on the others."""
+    import weft
+
+    with weft.init() as comm:
+        found = comm.topology()
+        rank = comm.rank
+    if rank != 0:
+        return None
+    if output:
+        notes = [f"Measured by `weft topology --job`, weft {weft.__version__}."]
+        output.write_text(weft.topology.text_of(found, notes=notes))
+    return described(found)
 
 
 def _show(known: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ from weft.topology.networks import alone, dragonfly, fat_tree, flat
 from weft.topology.parts import Node, Rates, Switch, Wire, pcie_tree, single
 from weft.topology.placement import placed
 from weft.topology.read import topology_of
+from weft.topology.write import text_of
 
 __all__ = [
     "Link",
@@ -42,6 +43,7 @@ __all__ = [
     "placed",
     "shipped",
     "single",
+    "text_of",
 ]
 
 _SHIPPED = Path(__file__).parent / "shipped"

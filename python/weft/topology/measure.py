@@ -19,12 +19,12 @@ from statistics import median
 from typing import Any
 
 import weft
-from weft._core import Topology
+from weft._core import Link, SizedRates, Topology, Vertex
 from weft.bench.libraries import Launch
 from weft.bench.processes import run_ranks
 from weft.bench.processor import describe_processor
 from weft.errors import InvalidArgument
-from weft.topology.read import topology_of
+from weft.topology import write
 
 _ROUND_SECONDS = 10.0  # far more than a round takes
 
@@ -90,44 +90,41 @@ def gathered(rounds: list[dict[str, Any]]) -> Measured:
 def text_of(measured: Measured) -> str:
     """The file: medians over the rounds, each with its least and greatest as a comment."""
     rounds = len(measured.rates["copy"])
-    ranks = [f"rank{rank}" for rank in range(len(measured.sockets))]
-    lines = [
-        f"# {measured.name}; measured by `weft topology --measure`, weft {weft.__version__}.",
-        f"# Medians of {rounds} rounds; in brackets the least and the greatest.",
-        "name: measured",
-        "rates:",
-        *(f"  {_line(word, measured.rates[word])}" for word in ("copy", "reduce", "step", "call")),
+    notes = [
+        f"{measured.name}; measured by `weft topology --measure`, weft {weft.__version__}.",
+        f"Medians of {rounds} rounds; in brackets the least and the greatest.",
     ]
-    lines.append("  by_size:")
-    for size, rates in measured.by_size.items():
-        lines.append(f"    - bytes: {size / 1024:g} KiB")
-        lines += [f"      {_line(word, values)}" for word, values in rates.items()]
-    lines += ["node:", "  ranks:"]
-    for rank, socket in zip(ranks, measured.sockets, strict=True):
-        lines.append(f"    {rank}: {{node: 0{f', socket: {socket}' if socket >= 0 else ''}}}")
-    lines.append("  links:")
-    for (a, b), link in measured.links.items():
-        lines.append(f"    - between: [{ranks[a]}, {ranks[b]}]")
-        lines += [f"      {_line(word, values)}" for word, values in link.items()]
-        lines.append("      memory: yes")
-    return "\n".join(lines) + "\n"
+    spread: dict[tuple[object, ...], Sequence[float]] = {
+        **{("rates", word): seen for word, seen in measured.rates.items()},
+        **{
+            ("by_size", size, word): seen
+            for size, rates in measured.by_size.items()
+            for word, seen in rates.items()
+        },
+        **{
+            ("link", *ends, word): seen
+            for ends, link in measured.links.items()
+            for word, seen in link.items()
+        },
+    }
+    return write.text_of(topology_from(measured), notes=notes, spread=spread)
 
 
 def topology_from(measured: Measured) -> Topology:
-    """The value that the file describes."""
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        file.write(text_of(measured))
-        file.flush()
-        return topology_of(Path(file.name))
+    """The value that the file describes: medians."""
 
+    def medians(figures: dict[str, list[float]]) -> dict[str, Any]:
+        return {word: median(seen) for word, seen in figures.items()}
 
-_UNITS = {"latency": (1e9, "ns"), "step": (1e9, "ns"), "call": (1e9, "ns")}
-
-
-def _line(word: str, values: list[float]) -> str:
-    factor, unit = _UNITS.get(word, (1e-9, "GB/s"))
-    least, middle, most = (f"{factor * of(values):.4g}" for of in (min, median, max))
-    return f"{word}: {middle} {unit}  # [{least}, {most}]"
+    sockets = enumerate(measured.sockets)
+    return Topology(
+        "measured",
+        [Vertex(f"rank{rank}", 0, socket) for rank, socket in sockets],
+        [Link(a, b, memory=True, **medians(link)) for (a, b), link in measured.links.items()],
+        list(range(len(measured.sockets))),
+        **medians(measured.rates),
+        by_size=[SizedRates(size, **medians(one)) for size, one in measured.by_size.items()],
+    )
 
 
 def _round(ranks: int) -> dict[str, Any]:

@@ -37,7 +37,8 @@ def placed(
     moved = [topology.ranks[place] for place in order]
     return Topology(
         topology.name, topology.vertices, topology.links, moved + topology.ranks[count:],
-        topology.one_port, topology.copy, topology.reduce, topology.step,
+        topology.one_port, topology.copy, topology.reduce, topology.step, topology.call,
+        topology.by_size,
     )  # fmt: skip
 
 

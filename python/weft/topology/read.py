@@ -67,10 +67,20 @@ def _wire_of(found: dict[str, Field]) -> Wire:
 
 
 def _switch(field: Field) -> Switch:
-    found = field.fields([], ["latency", "bandwidth"])
+    return _switch_of(field.fields([], ["latency", "bandwidth"]))
+
+
+def _switch_of(found: dict[str, Field]) -> Switch:
     return Switch(
         found["latency"].quantity(SECONDS) if "latency" in found else 0.0,
         found["bandwidth"].quantity(BYTES_PER_SECOND) if "bandwidth" in found else 0.0,
+    )
+
+
+def _place(found: dict[str, Field]) -> tuple[int, int]:
+    return (
+        found["node"].whole(0) if "node" in found else 0,
+        found["socket"].whole(0) if "socket" in found else -1,
     )
 
 
@@ -106,7 +116,9 @@ def _node(field: Field) -> Node:
         for name, value in found["switches"].pairs():
             if name.text() in node.ranks:
                 raise name.wrong(f"{name.text()} is a rank already")
-            node.switches[name.text()] = _switch(value)
+            given = value.fields([], ["latency", "bandwidth", "node", "socket"])
+            node.switches[name.text()] = _switch_of(given)
+            node.places[name.text()] = _place(given)
     for item in found["links"].items() if "links" in found else []:
         _link(item, node)
     if "attach" in found:
@@ -122,12 +134,8 @@ def _ranks(field: Field, node: Node) -> None:
             node.ranks.append(item.text())
         return
     for name, value in field.pairs():
-        place = value.fields([], ["node", "socket"])
         node.ranks.append(name.text())
-        node.places[name.text()] = (
-            place["node"].whole(0) if "node" in place else 0,
-            place["socket"].whole(0) if "socket" in place else -1,
-        )
+        node.places[name.text()] = _place(value.fields([], ["node", "socket"]))
 
 
 def _known(field: Field, node: Node) -> str:

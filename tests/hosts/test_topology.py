@@ -1,0 +1,37 @@
+"""Ranks on several hosts tell what joins them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import weft
+
+from network import Hosts, obstacle
+
+REASON = obstacle()
+pytestmark = [
+    pytest.mark.skipif(bool(REASON), reason=REASON),
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores"),
+]
+
+
+def tell(job):
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[job.rank]})
+    with job.communicator(timeout=20) as comm:
+        return weft.topology.text_of(comm.topology())
+
+
+def test_hosts_and_their_links(tmp_path):
+    with Hosts([0, 1], rate="1gbit") as hosts, hosts.team() as team:
+        first, second = team.run(tell)
+    assert first == second
+    (tmp_path / "job.yaml").write_text(first)
+    t = weft.topology.load(tmp_path / "job.yaml")
+    assert [t.vertices[rank].node for rank in t.ranks] == [0, 1]
+    assert t.latencies(0)[1] > 1e-6
+    (way,) = t.paths([(0, 1)])
+    narrowest = min(t.links[link].bandwidth for link, _ in way)
+    assert 0.10e9 < narrowest < 0.13e9  # what 1 Gbit/s leaves for payload
+    assert weft.fit("allreduce/two_level", t) == {"node": 1}
