@@ -19,7 +19,9 @@ Probe::Probe(Communicator& communicator, std::size_t bytes)
       taken_(sent_.size()) {
   Fabric& fabric = *communicator.fabric();
   const auto deadline = Clock::now() + communicator.timeout();
-  const auto all = [this](const std::string&, const std::string& mine, bool) { return exchange(mine); };
+  const auto all = [this](const std::string&, const std::string& mine, bool) {
+    return exchange(mine);
+  };
   endpoint_ = std::move(
       open_endpoints(fabric, 1, exchange(fabric.address()), rank(), all, deadline).front());
   block_ = fabric.allocate(bytes);
