@@ -22,11 +22,11 @@ namespace weft {
 namespace {
 
 void write(Builder& b) {
-  const Nodes nodes = nodes_of(b);
-  const GatherLevels levels(b, nodes, block_each(nodes));
+  const GatherLevels levels(b, Shares::block_each(nodes_of(b)));
   b.chunks([&] {
     b.copy({b.output(b.rank())}, b.input());
-    if (!levels.listeners().empty()) b.put(b.input(), levels.listeners(), levels.channel());
+    if (const auto to = levels.listeners(b.rank()); !to.empty())
+      b.put(b.input(), to, levels.channel());
     b.lag(1);
     levels.gather(b);
   });

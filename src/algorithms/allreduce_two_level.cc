@@ -8,7 +8,7 @@
 // All ranks of a node lead, for one rank of each other node; levels overlap chunk by chunk.
 //
 // With m ranks a node and k nodes: steps 4; bytes across 2n(k-1)/P a rank, in the node 2n(m-1)/m.
-// Nodes of different sizes own equal parts: across 2n(k-1)/k a node, the least that the busiest
+// Nodes of different sizes own equal shares: across 2n(k-1)/k a node, the least that the busiest
 // link can carry (Patarasuk, Yuan, JPDC 69(2), 2009).
 // Sums of nodes cross in float32 under f16 and bf16 (wide = 1): rounded once, and three halves of
 // the bytes; with wide = 0 they are rounded once a node besides. With wire = 1 what crosses does so
@@ -33,19 +33,20 @@ namespace {
 
 void write(Builder& b) {
   const Nodes nodes = nodes_of(b);
-  const Parts parts = equal_for_nodes(nodes);
-  const int blocks = blocks_of(parts);
-  b.blocks(blocks, blocks);
+  const Shares shares = Shares::equal_for_nodes(nodes);
+  b.blocks(shares.blocks(), shares.blocks());
   const Width crossing = crossing_width(b, nodes);
-  const ReduceLevels sums(b, nodes, parts, crossing);
-  const GatherLevels results(b, nodes, parts,
+  const ReduceLevels sums(b, shares, crossing);
+  const GatherLevels results(b, shares,
                              crossing == Width::kNarrow ? Width::kNarrow : Width::kPlain);
-  const BlockRange own = parts[static_cast<std::size_t>(b.rank())];
   b.chunks([&] {
     sums.hand_in(b);
     b.lag(1);
-    store(b, b.output(own.first, own.count), sums.collect(b), results.listeners(),
-          results.channel());
+    for (int share : shares.of(b.rank())) {
+      const BlockRange own = shares.range(share);
+      store(b, b.output(own.first, own.count), sums.collect(b, share), results.listeners(share),
+            results.channel());
+    }
     b.lag(2);
     results.gather(b);
   });

@@ -33,12 +33,6 @@ class Nodes {
   int least() const;                                    // of the smallest
   // A rank's place among the members of its node.
   int local(int rank) const { return local_[static_cast<std::size_t>(rank)]; }
-  // Who of `node` does what there is to do for `rank`, which lies on another node: the same local
-  // rank; of fewer ranks each for several; of more ranks others for each smaller node.
-  int deputy(int node, int rank) const {
-    const int theirs = of(rank), shift = size(theirs) < size(node) ? theirs * size(theirs) : 0;
-    return members(node)[static_cast<std::size_t>((local(rank) + shift) % size(node))];
-  }
   // The node of `rank`.
   Group around(int rank) const { return Group(rank, members(of(rank))); }
 

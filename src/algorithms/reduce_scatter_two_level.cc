@@ -30,11 +30,11 @@ namespace {
 
 void write(Builder& b) {
   const Nodes nodes = nodes_of(b);
-  const ReduceLevels levels(b, nodes, block_each(nodes), crossing_width(b, nodes));
+  const ReduceLevels levels(b, Shares::block_each(nodes), crossing_width(b, nodes));
   b.chunks([&] {
     levels.hand_in(b);
     b.lag(1);
-    store(b, b.output(), levels.collect(b));
+    store(b, b.output(), levels.collect(b, b.rank()));
   });
 }
 
