@@ -8,12 +8,15 @@ namespace {
 constexpr std::size_t kOneShotBytes = 16 << 10;
 // Above this many ranks one message to each costs more than passing it on.
 constexpr int kDirectRanks = 16;
-// Across nodes, on links of 1 and 10 Gbit/s (docs/selection.md); the first limit as measured on two
-// to four nodes, the others by prices. Below this a second crossing costs more than sending the
-// whole message to and fro.
-constexpr std::size_t kOneCrossingBytes = 32 << 10;
+// Across nodes, on links of 1 and 10 Gbit/s (docs/selection.md); the first limits as measured on
+// two to four nodes, the others by prices. Below this a second crossing costs more than sending the
+// whole message to and fro, which between two nodes is not more bytes.
+constexpr std::size_t kOneCrossingBytes = 32 << 10, kOneCrossingOfTwoBytes = 256 << 10;
 // From here on a chain of nodes, which sends every byte once, is faster than a tree.
 constexpr std::size_t kChainDownBytes = 32 << 10, kChainUpBytes = 512 << 10;
+
+constexpr const char* kOneCrossing =
+    "allreduce/multi_leader(leaders=1,inner=direct,outer=recursive_doubling)";
 
 constexpr Extent<int> kAlone{1, 1};
 constexpr Extent<int> kFew{1, kDirectRanks};
@@ -30,6 +33,12 @@ Row across(Collective collective, Extent<std::size_t> bytes, const char* use) {
   Row across = row(collective, kAny, bytes, use);
   across.nodes.from = 2;
   return across;
+}
+
+Row across_two(Collective collective, Extent<std::size_t> bytes, const char* use) {
+  Row two = across(collective, bytes, use);
+  two.nodes.to = 2;
+  return two;
 }
 
 // For two ranks whose buffers are symmetric and outgrow the caches: the reader works on the other's
@@ -53,8 +62,8 @@ const std::vector<Row>& builtin_rows() {
   // the last, where each rank adds up a block of all inputs: every other way has partial sums
   // of its own.
   static const std::vector<Row> rows = {
-      across(C::kAllreduce, below(kOneCrossingBytes),
-             "allreduce/multi_leader(leaders=1,inner=direct,outer=recursive_doubling)"),
+      across_two(C::kAllreduce, below(kOneCrossingOfTwoBytes), kOneCrossing),
+      across(C::kAllreduce, below(kOneCrossingBytes), kOneCrossing),
       across(C::kAllreduce, kAll, "allreduce/two_level"),
       across(C::kAllreduce, kAll, "allreduce/tree_levels"),
       across(C::kBroadcast, below(kChainDownBytes),

@@ -9,17 +9,19 @@ namespace {
 // own cache.
 constexpr std::size_t kSmallestChunk = 16 << 10;
 constexpr std::size_t kLargestChunk = 64 << 10;
+// A message to another node costs several microseconds, and no cache is shared with it.
+constexpr std::size_t kLargestAcross = 256 << 10;
 // Where a chunk is moved and nothing else it may be longer.
 constexpr std::size_t kMovedChunk = 128 << 10;
 // Where each chunk that is waited for is a change of process.
 constexpr std::size_t kCrowdedChunk = 256 << 10;
 
 // Bytes of a chunk for blocks of `block` bytes; 0: not known to all ranks.
-std::size_t preferred_chunk(std::size_t block, bool crowded) {
-  if (crowded) return kCrowdedChunk;
+std::size_t preferred_chunk(std::size_t block, const ChunkRule& rule) {
+  if (rule.crowded) return kCrowdedChunk;
   if (block == 0) return kMovedChunk;
   // A block of a few chunks overlaps its stages; smaller ones are not worth a signal.
-  return std::clamp(block / 4, kSmallestChunk, kLargestChunk);
+  return std::clamp(block / 4, kSmallestChunk, rule.across ? kLargestAcross : kLargestChunk);
 }
 
 }  // namespace
@@ -31,7 +33,7 @@ std::size_t chunk_elements(const PlanShape& shape, std::size_t block, std::size_
     slots += static_cast<std::size_t>(channel.slots);
     if (channel.width == Width::kWide) widest = accumulator;
   }
-  std::size_t bytes = rule.asked ? rule.asked : preferred_chunk(block * widest, rule.crowded);
+  std::size_t bytes = rule.asked ? rule.asked : preferred_chunk(block * widest, rule);
   if (slots) bytes = std::min(bytes, arena / slots);
   // Whole cache lines, so that the slots of a plan fit into the arena.
   bytes = std::max<std::size_t>(64, bytes / 64 * 64);

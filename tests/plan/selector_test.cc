@@ -78,12 +78,13 @@ TEST(Selector, BuiltInForSeveralNodes) {
     std::size_t bytes;
     const char* algorithm;
   };
-  const std::vector<int> even = {0, 0, 1, 1}, mixed = {0, 1, 0, 1, 1};
+  const std::vector<int> even = {0, 0, 1, 1}, mixed = {0, 1, 0, 1, 1}, three = {0, 1, 1, 2};
   const std::vector<Case> table = {
-      {even, kAllreduce, 4095,
+      {even, kAllreduce, (256 << 10) - 1,
        "allreduce/multi_leader(inner=direct,leaders=1,node=2,outer=recursive_doubling)"},
-      {even, kAllreduce, 32 << 10, "allreduce/two_level(node=2)"},
-      {mixed, kAllreduce, 32 << 10, "allreduce/two_level(place=[0,1,0,1,1])"},
+      {even, kAllreduce, 256 << 10, "allreduce/two_level(node=2)"},
+      {mixed, kAllreduce, 256 << 10, "allreduce/two_level(place=[0,1,0,1,1])"},
+      {three, kAllreduce, 32 << 10, "allreduce/two_level(place=[0,1,1,2])"},
       {even, Collective::kBroadcast, 8, "broadcast/two_level(inner=direct,node=2,outer=knomial)"},
       {even, Collective::kBroadcast, 1 << 20,
        "broadcast/two_level(inner=direct,node=2,outer=chain)"},
