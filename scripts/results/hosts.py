@@ -1,99 +1,68 @@
-"""Writes docs/results/hosts.md's tables: allreduce between hosts, beside Gloo, on limited links.
+"""Writes docs/results/hosts.md's tables and plots: allreduce between hosts, beside other libraries.
 
-From hosts.jsonl; --data first measures anew (three minutes): hosts are network namespaces of this
-machine, as in tests/hosts.
+From hosts.jsonl; --data first measures anew (a quarter of an hour; needs root and `make peers`):
+hosts are network namespaces of this machine, as in tests/hosts. A run that was stopped goes on
+where it was.
 """
 
 from __future__ import annotations
 
-import statistics
+import os
 import sys
 from pathlib import Path
-from typing import Any
 
-from weft.bench.processor import describe_processor
+from links.cases import PLACES, RATES, SIZES, Row, wire
+from links.plot import plot
 
-from page import asked_for_data, digits, fill, of, read, size, steps, table, write
+from page import RESULTS, asked_for_data, digits, fill, of, read, size, table, write
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZES = [8, 4 << 10, 64 << 10, 1 << 20, 4 << 20, 25 << 20]
-RATES = {"1 Gbit/s": "1gbit"}
-ROUNDS = 2
-# The host of each rank.
-PLACES = {
-    "2 x 1": [0, 1],
-    "2 x 2, in blocks": [0, 0, 1, 1],
-    "2 x 2, round robin": [0, 1, 0, 1],
-    "4 x 1": [0, 1, 2, 3],
-    "1, 2 and 1": [0, 1, 1, 2],
-}
-Row = dict[str, Any]
+NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "gloo": "Gloo"}
+# Weft by the interface that its peers have, and these.
+BESIDE = {"weft": ["openmpi", "mpich"], "weft_torch": ["gloo"]}
+WIRE_FROM = 4 << 20  # bytes from which on the wire's share is said
 
 
-def measured() -> list[Row]:
-    """All rows. Libraries take turns; processes are fresh in each."""
-    sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "tests/hosts", "tests/torch")]
-    from network import Hosts  # isort: skip
-    from ranks.allreduce import measure  # isort: skip
+def measure() -> None:
+    """Makes hosts.jsonl anew."""
+    sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "tests/hosts")]
+    from links.measure import measured  # isort: skip
 
-    env = {"GLOO_SOCKET_IFNAME": "eth0", "WEFT_INTERFACE": "eth0", "WEFT_TUNING": "none"}
-    turns = [
-        (rate, place, backend)
-        for rate in RATES
-        for place in PLACES
-        for _ in range(ROUNDS)
-        for backend in ("weft", "gloo")
-    ]
-    found: dict[tuple[str, str, str, int], list[float]] = {}
-    for rate, place, backend in steps("turns", turns):
-        with Hosts(PLACES[place], rate=RATES[rate]) as hosts, hosts.team(env) as team:
-            took = team.run(measure, backend, SIZES, timeout=200)[0]
-        for nbytes, samples in zip(SIZES, took, strict=True):
-            found.setdefault((rate, place, backend, nbytes), []).extend(samples)
-    return [
-        {
-            "rate": rate, "place": place, "library": backend, "bytes": nbytes,
-            "median_us": round(statistics.median(samples) * 1e6, 2),
-            "min_us": round(min(samples) * 1e6, 2), "samples": len(samples),
-            "processor": describe_processor(),
-        }
-        for (rate, place, backend, nbytes), samples in found.items()
-    ]  # fmt: skip
+    os.chdir(ROOT)  # from where weft.bench finds the peers
+    kept = ROOT / "build" / "hosts.turns.jsonl"
+    write("hosts", measured(kept))
+    kept.unlink()
 
 
-def wire(rate: str, place: str, nbytes: int) -> float:
-    """Microseconds that a host's link takes in any case: it sends 2(k-1)/k of the message.
-
-    Of k hosts each has to learn the sum and to make its part known, and the sum of a block may be
-    made on one of them: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 69, 2009.
-    """
-    hosts = max(PLACES[place]) + 1
-    gigabits = float(RATES[rate].removesuffix("gbit"))
-    return 2 * (hosts - 1) / hosts * nbytes / (gigabits * 125)
-
-
-def cell(rows: list[Row], rate: str, place: str, nbytes: int) -> str:
-    """Weft / Gloo = times faster, and what part of the time the wire takes in any case."""
-    weft, gloo = (
-        of(rows, rate=rate, place=place, library=library, bytes=nbytes)[0]["median_us"]
-        for library in ("weft", "gloo")
-    )
-    text = f"{digits(weft)} / {digits(gloo)} = **{gloo / weft:.2f}**"
-    return f"{text}, {wire(rate, place, nbytes) / weft:.2f}" if nbytes >= 1 << 20 else text
+def cell(rows: list[Row], weft: str, rate: str, place: str, nbytes: int) -> str:
+    """Weft / the fastest of its peers = ratio, and the wire's share of Weft's time."""
+    here = of(rows, rate=rate, place=place, bytes=nbytes)
+    times = {row["library"]: row["median_us"] for row in here}
+    if not {weft, *BESIDE[weft]} <= times.keys():
+        return ""
+    mine, best = times[weft], min(BESIDE[weft], key=lambda peer: times[peer])
+    name = f" {NAMES[best]}" if len(BESIDE[weft]) > 1 else ""
+    text = f"{digits(mine)} / {digits(times[best])}{name} = **{mine / times[best]:.2f}**"
+    if RATES[rate] is None or nbytes < WIRE_FROM:
+        return text
+    return f"{text}, {wire(rate, place, nbytes) / mine:.2f}"
 
 
 def main() -> None:
-    """Writes the tables."""
+    """Writes the page's parts and the plots."""
     if asked_for_data(__doc__):
-        write("hosts", measured())
+        measure()
     rows = read("hosts")
     fill("hosts", {
-        rate: table(
+        f"{rate}, {weft}": table(
             ["bytes", *PLACES],
-            [[size(n), *(cell(rows, rate, place, n) for place in PLACES)] for n in SIZES],
+            [[size(n), *(cell(rows, weft, rate, place, n) for place in PLACES)] for n in SIZES],
         )
-        for rate in RATES
+        for rate in RATES for weft in BESIDE
     })  # fmt: skip
+    for rate in RATES:
+        name = rate.replace("/", " ").replace(" ", "_").lower()
+        plot(of(rows, rate=rate), rate, RESULTS / f"hosts_{name}.png")
 
 
 if __name__ == "__main__":

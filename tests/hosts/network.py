@@ -22,6 +22,8 @@ from weft import _core
 
 from launch import Team
 
+_CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
+
 
 class Network:
     """N hosts, each with `eth0` in one network and `eth1` in the next one, as many as `rails`.
@@ -68,9 +70,12 @@ class Network:
 
     def _build(self) -> None:
         _run("ip", "netns", "add", self._switch)
-        for name in self._hosts:
+        for host, name in enumerate(self._hosts):
             _run("ip", "netns", "add", name)
             _run("ip", "-n", name, "link", "set", "lo", "up")
+            # What this machine prefers may pace by what it has learnt of a link (bbr): one run is
+            # twice as slow as the next. Every kernel has reno, and lets a namespace choose it.
+            _run(*self.prefix(host), "sh", "-c", f"echo reno > {_CONGESTION}")
         for rail in self._rails:
             _run("ip", "-n", self._switch, "link", "add", f"bridge{rail}", "type", "bridge")
             _run("ip", "-n", self._switch, "link", "set", f"bridge{rail}", "up")
