@@ -10,13 +10,14 @@ constexpr std::size_t kOneShotBytes = 16 << 10;
 constexpr int kDirectRanks = 16;
 // Across nodes, on links of 1 and 10 Gbit/s (docs/selection.md); the first limits as measured on
 // two to four nodes, the others by prices. Below this a second crossing costs more than sending the
-// whole message to and fro, which between two nodes is not more bytes.
+// whole message to and fro, which between two nodes is not more bytes. A message to another node
+// costs several microseconds beside its bytes, so chunks are long.
 constexpr std::size_t kOneCrossingBytes = 32 << 10, kOneCrossingOfTwoBytes = 256 << 10;
 // From here on a chain of nodes, which sends every byte once, is faster than a tree.
 constexpr std::size_t kChainDownBytes = 32 << 10, kChainUpBytes = 512 << 10;
 
 constexpr const char* kOneCrossing =
-    "allreduce/multi_leader(leaders=1,inner=direct,outer=recursive_doubling)";
+    "allreduce/multi_leader(leaders=1,inner=direct,outer=recursive_doubling,chunk=64K)";
 
 constexpr Extent<int> kAlone{1, 1};
 constexpr Extent<int> kFew{1, kDirectRanks};
@@ -25,7 +26,7 @@ constexpr Extent<std::size_t> kSmall{0, kOneShotBytes};
 constexpr Extent<std::size_t> kAll{};
 
 Row row(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes, const char* use) {
-  return {collective, ranks, {}, bytes, {}, {use, {}, 0}};
+  return {collective, ranks, {}, bytes, {}, parse_choice(use)};
 }
 
 // For ranks on several nodes.
@@ -44,10 +45,10 @@ Row across_two(Collective collective, Extent<std::size_t> bytes, const char* use
 // For two ranks whose buffers are symmetric and outgrow the caches: the reader works on the other's
 // buffer in place, so that a chunk is nothing but a message. Measured at 8, 25 and 64 MiB.
 Row in_place(Collective collective, std::size_t from, const char* use) {
-  constexpr std::size_t kChunk = std::size_t{1} << 20;
-  Row row{collective, {2, 2}, {}, {}, true, {use, {}, kChunk}};
-  row.bytes.from = from;
-  return row;
+  Row two = row(collective, {2, 2}, {}, use);
+  two.bytes.from = from;
+  two.symmetric = true;
+  return two;
 }
 
 Extent<std::size_t> below(std::size_t bytes) { return {0, bytes - 1}; }
@@ -64,7 +65,7 @@ const std::vector<Row>& builtin_rows() {
   static const std::vector<Row> rows = {
       across_two(C::kAllreduce, below(kOneCrossingOfTwoBytes), kOneCrossing),
       across(C::kAllreduce, below(kOneCrossingBytes), kOneCrossing),
-      across(C::kAllreduce, kAll, "allreduce/two_level"),
+      across(C::kAllreduce, kAll, "allreduce/two_level(chunk=256K)"),
       across(C::kAllreduce, kAll, "allreduce/tree_levels"),
       across(C::kBroadcast, below(kChainDownBytes),
              "broadcast/two_level(outer=knomial,inner=direct)"),
@@ -74,8 +75,8 @@ const std::vector<Row>& builtin_rows() {
       across(C::kAllgather, kAll, "allgather/two_level"),
       across(C::kReduceScatter, kAll, "reduce_scatter/two_level"),
       across(C::kBarrier, kAll, "barrier/two_level"),
-      in_place(C::kReduce, std::size_t{8} << 20, "reduce/direct"),
-      in_place(C::kBroadcast, std::size_t{16} << 20, "broadcast/one_shot"),
+      in_place(C::kReduce, std::size_t{8} << 20, "reduce/direct(chunk=1M)"),
+      in_place(C::kBroadcast, std::size_t{16} << 20, "broadcast/one_shot(chunk=1M)"),
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
       row(C::kAllreduce, kFew, kSmall, "allreduce/one_shot"),
       row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),

@@ -81,10 +81,10 @@ TEST(Selector, BuiltInForSeveralNodes) {
   const std::vector<int> even = {0, 0, 1, 1}, mixed = {0, 1, 0, 1, 1}, three = {0, 1, 1, 2};
   const std::vector<Case> table = {
       {even, kAllreduce, (256 << 10) - 1,
-       "allreduce/multi_leader(inner=direct,leaders=1,node=2,outer=recursive_doubling)"},
-      {even, kAllreduce, 256 << 10, "allreduce/two_level(node=2)"},
-      {mixed, kAllreduce, 256 << 10, "allreduce/two_level(place=[0,1,0,1,1])"},
-      {three, kAllreduce, 32 << 10, "allreduce/two_level(place=[0,1,1,2])"},
+       "allreduce/multi_leader(inner=direct,leaders=1,node=2,outer=recursive_doubling,chunk=64K)"},
+      {even, kAllreduce, 256 << 10, "allreduce/two_level(node=2,chunk=256K)"},
+      {mixed, kAllreduce, 256 << 10, "allreduce/two_level(place=[0,1,0,1,1],chunk=256K)"},
+      {three, kAllreduce, 32 << 10, "allreduce/two_level(place=[0,1,1,2],chunk=256K)"},
       {even, Collective::kBroadcast, 8, "broadcast/two_level(inner=direct,node=2,outer=knomial)"},
       {even, Collective::kBroadcast, 1 << 20,
        "broadcast/two_level(inner=direct,node=2,outer=chain)"},
@@ -111,7 +111,7 @@ TEST(Selector, BuiltInForSeveralNodes) {
 TEST(Selector, WhatCrossesNodesInBf16) {
   const Settings narrow{.wire = true, .place = {0, 0, 1, 1}}, here{.wire = true};
   Call call = call_of(kAllreduce, 8);
-  EXPECT_EQ(chosen(4, call, narrow), "allreduce/two_level(node=2,wire=1)");
+  EXPECT_EQ(chosen(4, call, narrow), "allreduce/two_level(node=2,wire=1,chunk=256K)");
   EXPECT_EQ(chosen(4, call, here), "allreduce/one_shot");
   EXPECT_EQ(chosen(4, call_of(Collective::kReduceScatter, 8), narrow),
             "reduce_scatter/two_level(node=2,wire=1)");
