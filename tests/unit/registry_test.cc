@@ -113,7 +113,7 @@ TEST(Registry, RefusesWhatAnAlgorithmCannotServe) {
 TEST(Registry, RecordsParametersThatTookEffect) {
   EXPECT_EQ(make_plan("broadcast/knomial", 4).shape.params, (Params{{"radix", 2}, {"root", 0}}));
   EXPECT_EQ(make_plan("allreduce/two_level", 6).shape.params,
-            (Params{{"node", 2}, {"place", std::vector<int>{}}, {"wide", 1}}));
+            (Params{{"node", 2}, {"place", std::vector<int>{}}, {"wide", 1}, {"wire", 0}}));
 }
 
 // All to rank 0 in turn; `forgets`: it forgets to return the message.
