@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -14,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from launch import Team
 
 os.environ["WEFT_TUNING"] = "none"  # what was measured for this user decides no test
+# Ranks inherit that it is ignored, as a shell without job control leaves it to what runs behind.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ PLACES = {
     "4 x 1": [0, 1, 2, 3],
     "1, 2 and 1": [0, 1, 1, 2],
 }
-ROUNDS = 2
+ROUNDS = 1
 SECONDS = 0.2  # of a case in a turn
 Row = dict[str, Any]
 
