@@ -16,9 +16,7 @@ namespace {
 
 // What this rank says of choosing. Only rank 0 reads a tuning file: its rows are handed out.
 Settings own_settings(int rank, const CommunicatorOptions& options) {
-  Settings settings = Settings::from_environment();
-  settings.reproducible = settings.reproducible || options.reproducible;
-  if (!options.wire.empty()) settings.wire = parse_wire("wire", options.wire);
+  Settings settings = Settings::of(options.reproducible, options.wire);
   const std::string file = rank == 0 ? tuning_file(options.tuning) : "";
   if (!file.empty()) settings.tuned = read_tuning(file);
   return settings;

@@ -22,13 +22,11 @@ std::string_view name_of(Rule rule) {
 }
 
 Selection select(const Call& call, int ranks, const SelectionOptions& options) {
-  Settings settings = Settings::from_environment();
+  Settings settings = Settings::of(options.reproducible, options.wire);
   if (options.nodes < 1 || options.nodes > ranks)
     throw InvalidArgument(std::to_string(ranks) + " ranks on " + std::to_string(options.nodes) +
                           " nodes: give 1 .. " + std::to_string(ranks));
   for (int rank = 0; rank < ranks; ++rank) settings.place.push_back(rank * options.nodes / ranks);
-  settings.reproducible = settings.reproducible || options.reproducible;
-  if (!options.wire.empty()) settings.wire = parse_wire("wire", options.wire);
   if (const std::string file = tuning_file(options.tuning); !file.empty())
     settings.tuned = read_tuning(file);
   return Selector(ranks, settings).choose(call);

@@ -42,18 +42,28 @@ fs::path own_file() {
   return (config.empty() ? fs::path(home) / ".config" : fs::path(config)) / "weft" / "tuning.json";
 }
 
+// What the option or variable `name` says of the wire: "bfloat16" (or "bf16") or "none". Throws
+// InvalidArgument for another word.
+bool parse_wire(const std::string& name, const std::string& text) {
+  if (text == "bfloat16" || text == "bf16") return true;
+  if (text.empty() || text == "none") return false;
+  throw InvalidArgument(name + " is \"" + text +
+                        "\": give bfloat16, in which float32 sums then cross nodes, or none");
+}
+
 }  // namespace
 
 int Settings::nodes() const {
   return place.empty() ? 1 : static_cast<int>(std::set<int>(place.begin(), place.end()).size());
 }
 
-Settings Settings::from_environment() {
+Settings Settings::of(bool reproducible, const std::string& wire) {
   Settings settings;
   settings.algorithm = variable("WEFT_ALGORITHM");
   settings.chunk = chunk_of(variable("WEFT_CHUNK"));
-  settings.reproducible = reproducible_of(variable("WEFT_REPRODUCIBLE"));
+  settings.reproducible = reproducible_of(variable("WEFT_REPRODUCIBLE")) || reproducible;
   settings.wire = parse_wire("WEFT_WIRE", variable("WEFT_WIRE"));
+  if (!wire.empty()) settings.wire = parse_wire("wire", wire);
   return settings;
 }
 
@@ -75,13 +85,6 @@ Settings Settings::parse(const std::string& text) {
   settings.wire = json.at("wire").get<bool>();
   settings.tuned = rows_of(json.at("tuned"));
   return settings;
-}
-
-bool parse_wire(const std::string& name, const std::string& text) {
-  if (text == "bfloat16" || text == "bf16") return true;
-  if (text.empty() || text == "none") return false;
-  throw InvalidArgument(name + " is \"" + text +
-                        "\": give bfloat16, in which float32 sums then cross nodes, or none");
 }
 
 std::string tuning_file(const std::string& option) {

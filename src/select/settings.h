@@ -34,16 +34,13 @@ struct Settings {
 
   int nodes() const;  // how many there are
 
-  // Without `tuned`. Throws InvalidArgument naming the variable.
-  static Settings from_environment();
+  // The environment's, with what the options `reproducible` and `wire` ask for; without `tuned`.
+  // Throws InvalidArgument naming variable or option.
+  static Settings of(bool reproducible, const std::string& wire);
   // For the other ranks, and back: what the text cannot say is as in Settings{}.
   std::string to_text() const;
   static Settings parse(const std::string& text);
 };
-
-// What the option or variable `name` says of the wire: "bfloat16" (or "bf16") or "none". Throws
-// InvalidArgument for another word.
-bool parse_wire(const std::string& name, const std::string& text);
 
 // The tuning file to read: `option`, else WEFT_TUNING, else the user's own,
 // $XDG_CONFIG_HOME/weft/tuning.json, if it is there and was measured on this machine. "none", for
