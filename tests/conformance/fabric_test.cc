@@ -118,8 +118,8 @@ TEST_P(FabricTest, MailboxesWrapAroundUnderCredits) {
           r.lane->credit(peer, channel, stream.received);
         }
       }
-      // Nobody needs the last ones.
-      return stream.received == messages &&
+      // Nobody needs the last credits.
+      return stream.sent == messages && stream.received == messages &&
              r.lane->credited(peer, channel, messages - r.lane->depth() / 4 + 1);
     };
     await("all messages and credits", [&] {
