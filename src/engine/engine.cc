@@ -11,7 +11,7 @@ namespace {
 
 // About 50 us of spinning: longer than a peer's chunk, shorter than a time slice.
 constexpr int kSpins = 2000;
-constexpr int kYields = 20;
+constexpr int kYields = 500;
 constexpr int kLookEvery = 256;
 constexpr std::chrono::milliseconds kInterruptEvery{20};
 

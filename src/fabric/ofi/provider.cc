@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "fabric/ofi/library.h"
@@ -46,11 +47,14 @@ std::string address_of(const fi_info& info) {
   return text;
 }
 
-// Of one machine only, superseded, or layered where another one does the same with less.
-bool passed_over(const std::string& name) {
-  for (const char* word : {"shm", "sockets", "udp", "net", "lnx"})
-    if (name.starts_with(word)) return true;
-  return false;
+enum class Taken { kFirst, kSecond, kIfAsked };
+
+// Not unasked: of one machine only, or superseded. Second: with a layer over TCP for what others do
+// by themselves, "net" of libfabric 1.17 and "tcp" of later ones, in less time.
+Taken taken(const std::string& provider) {
+  for (const char* word : {"shm", "sockets", "udp", "lnx"})
+    if (provider.starts_with(word)) return Taken::kIfAsked;
+  return provider == "tcp;ofi_rxm" || provider == "net;ofi_rxm" ? Taken::kSecond : Taken::kFirst;
 }
 
 Provider::Rail rail_of(const fi_info& info, const Interface& interface) {
@@ -76,6 +80,21 @@ std::vector<Provider::Rail> rails_of(const fi_info* list, const fi_info& first,
     }
   }
   return rails;
+}
+
+// Nothing: none is on all of them.
+std::optional<Provider> choose(const fi_info* list, const std::vector<Interface>& interfaces,
+                               bool asked) {
+  for (const Taken turn : {Taken::kFirst, Taken::kSecond, Taken::kIfAsked}) {
+    if (turn == Taken::kIfAsked && !asked) break;
+    for (const fi_info* info = list; info; info = info->next) {
+      const char* const name = info->fabric_attr->prov_name;
+      if (taken(name) != turn) continue;
+      auto rails = rails_of(list, *info, interfaces);
+      if (rails.size() == interfaces.size()) return Provider{name, std::move(rails)};
+    }
+  }
+  return std::nullopt;
 }
 
 std::string text_of(const Interface& interface) {
@@ -105,11 +124,7 @@ Provider choose_provider() {
     throw Unsupported("ofi: " + which + " has what Weft needs (" +
                       error_text("fi_getinfo", failed) + "); see fi_info -t FI_EP_RDM -c FI_RMA");
   }
-  for (const fi_info* info = list; info; info = info->next) {
-    if (!asked && passed_over(info->fabric_attr->prov_name)) continue;
-    auto rails = rails_of(list, *info, interfaces);
-    if (rails.size() == interfaces.size()) return {info->fabric_attr->prov_name, std::move(rails)};
-  }
+  if (auto chosen = choose(list, interfaces, asked != nullptr)) return *std::move(chosen);
   throw Unsupported("ofi: " + which + " serves " + joined(interfaces, text_of) +
                     "; set WEFT_INTERFACE to another");
 }
