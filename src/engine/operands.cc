@@ -31,7 +31,7 @@ std::byte* Run::reachable(const Place& output, const Span& span) {
 const std::byte* Run::received(int peer, int channel) {
   std::uint64_t number = lane_->stream(peer, channel).credited;
   Arrival arrival = lane_->endpoint.arrival(peer, channel, number);
-  if (arrival.header->bytes <= kInlineBytes) return arrival.inlined;
+  if (arrival.inlined) return arrival.inlined;
   if (arrival.header->delivered) return binding_->user[1] + arrival.header->input.bits;
   return lane_->endpoint.reach(peer, arrival.header->input, arrival.header->bytes);
 }

@@ -31,7 +31,7 @@ int Slots::reader_of(Endpoint& endpoint, std::size_t begin, std::size_t end) {
   int found = kFree;
   std::erase_if(readers_, [&](const Reader& reader) {
     if (reader.end <= begin || end <= reader.begin) return false;
-    if (credited(endpoint, reader)) return true;
+    if (done(endpoint, reader)) return true;
     found = reader.peer;
     return false;
   });
@@ -44,8 +44,7 @@ void Slots::note(std::size_t begin, std::size_t end, int peer, int channel, std:
 
 bool Slots::idle(Endpoint& endpoint) {
   std::erase_if(readers_, [&](const Reader& reader) {
-    return credited(endpoint, reader) ||
-           (endpoint.troubled() && !endpoint.lost(reader.peer).empty());
+    return done(endpoint, reader) || (endpoint.troubled() && !endpoint.lost(reader.peer).empty());
   });
   return readers_.empty();
 }

@@ -33,8 +33,8 @@ class ArenaPool {
   std::vector<SymmetricBlock> free_, retired_;
 };
 
-// The slot memory of one lane. For each byte range it knows the messages whose readers have
-// not yet credited them, whatever plan sent them: this is what lets any plan follow any other.
+// The slot memory of one lane. For each byte range it knows the messages whose readers may not
+// have done with it, whatever plan sent them: this is what lets any plan follow any other.
 // One thread at a time.
 class Slots {
  public:
@@ -62,8 +62,8 @@ class Slots {
     int peer, channel;
     std::uint64_t number;
   };
-  static bool credited(Endpoint& endpoint, const Reader& reader) {
-    return endpoint.credited(reader.peer, reader.channel, reader.number + 1);
+  static bool done(Endpoint& endpoint, const Reader& reader) {
+    return endpoint.reusable(reader.peer, reader.channel, reader.number, reader.end - reader.begin);
   }
 
   SymmetricBlock block_;

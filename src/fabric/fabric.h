@@ -70,7 +70,8 @@ struct Header {
 // A message that has arrived. Valid until it is credited.
 struct Arrival {
   const Header* header = nullptr;      // null: not here yet
-  const std::byte* inlined = nullptr;  // payload of up to kInlineBytes
+  const std::byte* inlined = nullptr;  // the payload, if it came with the message: one of up to
+                                       // kInlineBytes always does
 };
 
 // One lane of one communicator. Peers are numbered by their place in the member list;
@@ -95,7 +96,7 @@ class Endpoint {
   // Messages to `peer` on `channel` are numbered from 0. Number n needs room, which the caller
   // has checked: the peer has credited all but depth() - 1 of those before it.
   // `payload` has header.bytes bytes, unless they are delivered. More than kInlineBytes of them lie
-  // at header.input and stay as they are until they are credited: a peer that loads() reads them
+  // at header.input and stay as they are until they are reusable(): a peer that loads() reads them
   // there, to any other they are sent. Everything this thread wrote before is visible to a peer
   // that loads(), and sees the message; to any other, the payload.
   virtual void post(int peer, int channel, std::uint64_t number, const Header& header,
@@ -104,9 +105,12 @@ class Endpoint {
   virtual Arrival arrival(int peer, int channel, std::uint64_t number) = 0;
   // Tells `peer` that its messages 0 .. total-1 on `channel` are done with.
   virtual void credit(int peer, int channel, std::uint64_t total) = 0;
-  // Whether `peer` has credited our messages 0 .. total-1 on `channel`. Of messages of at most
-  // kInlineBytes the last depth() / 4 credits may be long in coming.
+  // Whether `peer` has credited our messages 0 .. total-1 on `channel`. The last depth() / 4 credits
+  // may be long in coming, but those of a payload that is not reusable() without.
   virtual bool credited(int peer, int channel, std::uint64_t total) = 0;
+  // Whether the place of message `number`'s payload of `bytes` may change: it is credited, or was
+  // sent and is not read there.
+  virtual bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) = 0;
   // Whether message `number` has room in the peer's mailbox.
   bool room(int peer, int channel, std::uint64_t number) {
     return number < depth_ || credited(peer, channel, number - depth_ + 1);

@@ -187,14 +187,32 @@ Selection Selector::choose(const Call& call) const {
   throw InternalError("no algorithm for " + text_of(call.collective));
 }
 
-Selection Selector::named(const Call& call, std::string_view text, Rule rule) const {
-  const Algorithm algorithm = find_algorithm(text, call.collective);
-  if (algorithm.preset.contains("root"))
-    throw InvalidArgument(std::string(text) + ": the root is the call's: leave it out");
-  Params params = fitted(algorithm);
-  if (auto why = refusal(algorithm, ranks_, params); !why.empty())
-    throw Unsupported(algorithm.name + " cannot serve " + std::to_string(ranks_) +
+// Throws InvalidArgument, Unsupported.
+Selector::Named Selector::resolve(const std::string& text, Collective collective) const {
+  Named named{find_algorithm(text, collective), {}};
+  if (named.algorithm.preset.contains("root"))
+    throw InvalidArgument(text + ": the root is the call's: leave it out");
+  named.params = fitted(named.algorithm);
+  if (auto why = refusal(named.algorithm, ranks_, named.params); !why.empty())
+    throw Unsupported(named.algorithm.name + " cannot serve " + std::to_string(ranks_) +
                       " ranks: " + why);
+  return named;
+}
+
+Selector::Named Selector::named_before(std::string_view text, Collective collective) const {
+  const std::lock_guard lock(mutex_);
+  if (std::uint64_t now = registry_generation(); now != generation_ || named_.size() > kMostNamed) {
+    named_.clear();
+    generation_ = now;
+  }
+  std::pair key(collective, std::string(text));
+  auto found = named_.find(key);
+  if (found == named_.end()) found = named_.emplace(key, resolve(key.second, collective)).first;
+  return found->second;
+}
+
+Selection Selector::named(const Call& call, std::string_view text, Rule rule) const {
+  auto [algorithm, params] = named_before(text, call.collective);
   if (reproducible_ && order_shows(call) && !algorithm.claims.reproducible)
     throw Unsupported(algorithm.name +
                       " adds up in an order of its own, but this communicator is "

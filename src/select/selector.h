@@ -4,8 +4,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "select/settings.h"
@@ -14,7 +18,7 @@
 
 namespace weft {
 
-// Not changed after it was made: thread safe.
+// Not changed after it was made, but for what it remembers: thread safe.
 class Selector {
  public:
   // Throws InvalidArgument for a WEFT_ALGORITHM that speaks of no collective or algorithm, and for
@@ -47,6 +51,14 @@ class Selector {
   // Params of a named algorithm, with `wire` where it is to be.
   void set_wire(const Call& call, const Algorithm& algorithm, Params& params) const;
   Selection named(const Call& call, std::string_view text, Rule rule) const;
+
+  struct Named {
+    Algorithm algorithm;
+    Params params;
+  };
+  // To parse a text, and lay an algorithm out, takes several microseconds: done once.
+  Named named_before(std::string_view text, Collective collective) const;
+  Named resolve(const std::string& text, Collective collective) const;
   std::string& override_of(Collective collective);
 
   int ranks_, nodes_;
@@ -55,6 +67,11 @@ class Selector {
   bool crowded_, reproducible_, wire_;
   std::array<std::string, kCollectives> overrides_;
   std::array<std::vector<Candidate>, kCollectives> candidates_;
+
+  static constexpr std::size_t kMostNamed = 256;
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<Collective, std::string>, Named> named_;
+  mutable std::uint64_t generation_ = 0;  // of the registry, when they were resolved
 };
 
 }  // namespace weft

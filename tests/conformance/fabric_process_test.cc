@@ -52,14 +52,14 @@ void exchange_round(LaneRank& r, const SymmetricBlock& block, std::uint64_t n) {
   std::uint64_t seen = 0;
   std::memcpy(&seen, r.await_message(peer, 0, n).inlined, sizeof seen);
   if (seen != n) throw std::runtime_error("wrong small payload");
-  const Header header = *r.await_message(peer, 1, n).header;
+  const Arrival arrival = r.await_message(peer, 1, n);
   std::vector<std::byte> expected(kBulk);
   fill(expected.data(), kBulk, static_cast<unsigned>(n) + static_cast<unsigned>(peer));
-  if (std::memcmp(r.lane->reach(peer, header.input, kBulk), expected.data(), kBulk) != 0) {
+  if (std::memcmp(r.payload(peer, arrival), expected.data(), kBulk) != 0) {
     throw std::runtime_error("wrong bulk payload");
   }
   for (int channel : {0, 1}) r.lane->credit(peer, channel, n + 1);
-  await("credit", [&] { return r.lane->credited(peer, 1, n + 1); });
+  await("memory", [&] { return r.lane->reusable(peer, 1, n, kBulk); });
 }
 
 void exchange_rounds(LaneRank& r) {
@@ -68,21 +68,22 @@ void exchange_rounds(LaneRank& r) {
   r.fabric->release(block);
 }
 
+constexpr std::size_t kChurned = 512 << 10;  // more than any fabric sends with the message
+
 // Bulk payloads of rank 1, each in a segment of its own that is released at once.
 void churn(LaneRank& r) {
   for (std::uint64_t n = 0; n < 300; ++n) {
     if (r.me == 1) {
-      const SymmetricBlock block = r.fabric->allocate(4096);
+      const SymmetricBlock block = r.fabric->allocate(kChurned);
       block.data[100] = static_cast<std::byte>(n);
       Header header;
-      header.bytes = 4096;
+      header.bytes = kChurned;
       header.input = block.where;
       r.lane->post(0, 0, n, header, block.data);
-      await("credit", [&] { return r.lane->credited(0, 0, n + 1); });
+      await("memory", [&] { return r.lane->reusable(0, 0, n, kChurned); });
       r.fabric->release(block);
     } else {
-      const Header header = *r.await_message(1, 0, n).header;
-      const std::byte seen = r.lane->reach(1, header.input, 4096)[100];
+      const std::byte seen = r.payload(1, r.await_message(1, 0, n))[100];
       if (seen != static_cast<std::byte>(n)) throw std::runtime_error("wrong memory");
       r.lane->credit(1, 0, n + 1);
     }

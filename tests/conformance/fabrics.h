@@ -69,6 +69,11 @@ struct LaneRank {
     await("message", [&] { return (arrival = lane->arrival(peer, channel, number)).header; });
     return arrival;
   }
+  // Of a message of `peer` that is here.
+  const std::byte* payload(int peer, const Arrival& arrival) const {
+    return arrival.inlined ? arrival.inlined
+                           : lane->reach(peer, arrival.header->input, arrival.header->bytes);
+  }
   // All ranks meet here. Goes through the store: it tests nothing of the lane.
   void meet(const std::string& where) { exchange("meet " + where, ""); }
   std::vector<std::string> exchange(const std::string& what, const std::string& mine) {

@@ -32,6 +32,9 @@ class Delayed final : public Endpoint {
     return to_->credited(peer, channel, total);
   }
   bool loads(int peer) const override { return to_->loads(peer); }
+  bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override {
+    return to_->reusable(peer, channel, number, bytes);
+  }
   std::byte* reach(int peer, Location where, std::size_t bytes) override {
     return to_->reach(peer, where, bytes);
   }

@@ -136,9 +136,10 @@ def come(job, timeout=3):
         ({"WEFT_INTERFACE": "eth7"}, weft.Unsupported, "eth0 (10.77.0."),
         ({"WEFT_INTERFACE": "lo"}, (weft.PeerLost, weft.Timeout, weft.Aborted), "127.0.0.1"),
         ({"WEFT_OFI_PROVIDER": "nosuch"}, weft.Unsupported, "WEFT_OFI_PROVIDER"),
+        ({"WEFT_LIBFABRIC": "/nowhere/libfabric.so.1"}, weft.Unsupported, "WEFT_LIBFABRIC"),
         ({"WEFT_FABRIC": "nosuch"}, weft.InvalidArgument, "shm+ofi"),
     ],
-    ids=["no_interface", "wrong_interface", "no_provider", "no_fabric"],
+    ids=["no_interface", "wrong_interface", "no_provider", "no_library", "no_fabric"],
 )
 def test_wrong_settings_are_named(env, error, word):
     with Hosts([0, 1]) as hosts, hosts.team(env) as team:

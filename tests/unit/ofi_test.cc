@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -24,21 +27,52 @@
 namespace weft::ofi {
 namespace {
 
-MessagePacket message(std::uint64_t number, std::uint32_t bytes) {
-  MessagePacket packet{};
-  packet.packet = {.kind = PacketKind::kMessage, .number = number};
-  packet.signature.count = number;
-  packet.bytes = bytes;
-  if (bytes > 0 && bytes <= kInlineBytes) packet.body[0] = std::byte(number);
-  return packet;
-}
+constexpr std::uint32_t kCarried = 4096;         // at most with its message
+constexpr std::uint32_t kPlaced = kCarried + 4;  // is written to its place
+
+// Packets as they come out of the network, in buffers that go back where they came from.
+class Network final : public Returns {
+ public:
+  // Message `number`, its payload filled with it, cut to `length` if that is given.
+  Arrived message(std::uint64_t number, std::uint32_t bytes, std::size_t length = 0) {
+    auto op = std::make_unique<Op>();
+    buffers_.push_back(std::make_unique<Buffer>());
+    op->buffer = buffers_.back()->bytes;
+    MessagePacket packet{};
+    packet.packet = {.kind = PacketKind::kMessage, .number = number};
+    packet.signature.count = number;
+    packet.bytes = bytes;
+    const bool carries = bytes <= kCarried;
+    op->length = length ? length : carries ? packet.with_payload() : MessagePacket::kWithPlace;
+    std::memcpy(op->buffer, &packet, MessagePacket::kHead);
+    if (carries) std::memset(op->buffer + MessagePacket::kHead, int(number % 251), bytes);
+    ++out;
+    return {op.release(), {this}};
+  }
+  void give_back(Op* op) override {
+    --out;
+    delete op;
+  }
+
+  int out = 0;  // that somebody has
+
+ private:
+  struct Buffer {
+    alignas(64) std::byte bytes[MessagePacket::kHead + kCarried];
+  };
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+};
 
 // Packets and writes of many messages come in any order that the sender's credits allow: what is
 // shown is always the contiguous prefix of what is whole.
 TEST(OfiInbox, ShowsTheContiguousPrefixOfWhatCameInAnyOrder) {
   constexpr std::uint64_t kMessages = 20 * kDepth;
-  const auto is_long = [](std::uint64_t n) { return n % 3 == 0; };
+  const auto bytes_of = [](std::uint64_t n) {
+    return std::array<std::uint32_t, 4>{1, kPlaced, 449, kInlineBytes}[n % 4];
+  };
+  const auto is_placed = [&](std::uint64_t n) { return bytes_of(n) == kPlaced; };
   std::mt19937 random(7);
+  Network network;
   Inbox inbox;
   std::vector<std::pair<std::uint64_t, bool>> parts;  // (number, is the write) not yet here
   std::vector<int> missing(kMessages, 0);
@@ -46,15 +80,18 @@ TEST(OfiInbox, ShowsTheContiguousPrefixOfWhatCameInAnyOrder) {
   while (shown < kMessages) {
     for (; sent < std::min(shown + kDepth, kMessages); ++sent) {
       parts.emplace_back(sent, false);
-      if (is_long(sent)) parts.emplace_back(sent, true);
-      missing[sent] = is_long(sent) ? 2 : 1;
+      if (is_placed(sent)) parts.emplace_back(sent, true);
+      missing[sent] = is_placed(sent) ? 2 : 1;
     }
     std::swap(parts[random() % parts.size()], parts.back());
     const auto [number, is_write] = parts.back();
     parts.pop_back();
-    const MessagePacket packet = message(number, is_long(number) ? 4096 : 1);
-    ASSERT_TRUE(is_write ? inbox.take_write(static_cast<std::uint32_t>(number % kDepth))
-                         : inbox.take_packet(packet, packet.length()));
+    if (is_write) {
+      ASSERT_TRUE(inbox.take_write(static_cast<std::uint32_t>(number % kDepth)));
+    } else {
+      Arrived packet = network.message(number, bytes_of(number));
+      ASSERT_TRUE(inbox.take_packet(packet));
+    }
     --missing[number];
     std::uint64_t prefix = shown;
     while (prefix < sent && missing[prefix] == 0) ++prefix;
@@ -63,24 +100,47 @@ TEST(OfiInbox, ShowsTheContiguousPrefixOfWhatCameInAnyOrder) {
       ASSERT_EQ(here.header != nullptr, n < prefix) << n;
       if (!here.header) continue;
       ASSERT_EQ(here.header->signature.count, n);
-      ASSERT_EQ(here.inlined != nullptr, !is_long(n));
-      ASSERT_TRUE(is_long(n) || here.inlined[0] == std::byte(n));
+      ASSERT_EQ(here.inlined != nullptr, !is_placed(n));
+      if (!here.inlined) continue;
+      ASSERT_EQ(here.inlined[0], std::byte(n % 251));
+      ASSERT_EQ(here.inlined[bytes_of(n) - 1], std::byte(n % 251));
     }
-    shown = prefix;
+    for (; shown < prefix; ++shown) ASSERT_EQ(inbox.let_go(shown), !is_placed(shown));
   }
+  EXPECT_EQ(network.out, 0);
+}
+
+TEST(OfiInbox, KeepsALongPayloadUntilItIsLetGo) {
+  Network network;
+  {
+    Inbox inbox;
+    for (std::uint64_t n = 0; n < 3; ++n) {
+      Arrived packet = network.message(n, n == 1 ? 8 : kCarried);
+      ASSERT_TRUE(inbox.take_packet(packet));
+      EXPECT_EQ(packet != nullptr, n == 1) << "a short one is copied";
+    }
+    EXPECT_EQ(network.out, 2);
+    EXPECT_TRUE(inbox.let_go(0));
+    EXPECT_EQ(network.out, 1);
+  }
+  EXPECT_EQ(network.out, 0) << "the inbox left";
 }
 
 TEST(OfiInbox, RefusesWhatMakesNoSense) {
+  Network network;
   Inbox inbox;
-  MessagePacket packet = message(0, 8);
-  EXPECT_FALSE(inbox.take_packet(packet, packet.length() - 1)) << "cut off";
-  EXPECT_TRUE(inbox.take_packet(packet, packet.length()));
-  EXPECT_FALSE(inbox.take_packet(packet, packet.length())) << "twice";
-  packet = message(kDepth + 1, 8);
-  EXPECT_FALSE(inbox.take_packet(packet, packet.length())) << "beyond the room";
-  packet = message(5, 8);
-  EXPECT_TRUE(inbox.take_packet(packet, packet.length()));
-  EXPECT_FALSE(inbox.take_packet(packet, packet.length())) << "twice, ahead of others";
+  const auto takes = [&](std::uint64_t number, std::uint32_t bytes, std::size_t length = 0) {
+    Arrived packet = network.message(number, bytes, length);
+    return inbox.take_packet(packet);
+  };
+  EXPECT_FALSE(takes(0, 8, MessagePacket::kHead + 7)) << "cut off";
+  EXPECT_FALSE(takes(0, 8, MessagePacket::kHead - 1)) << "cut off in its head";
+  EXPECT_FALSE(takes(0, 449, MessagePacket::kHead + 448)) << "cut off in its payload";
+  EXPECT_TRUE(takes(0, 8));
+  EXPECT_FALSE(takes(0, 8)) << "twice";
+  EXPECT_FALSE(takes(kDepth + 1, 8)) << "beyond the room";
+  EXPECT_TRUE(takes(5, 8));
+  EXPECT_FALSE(takes(5, 8)) << "twice, ahead of others";
   EXPECT_TRUE(inbox.take_write(3));
   EXPECT_FALSE(inbox.take_write(3)) << "twice";
 }

@@ -23,10 +23,8 @@ ENVIRONMENT = {
     "WEFT_INTERFACE": "eth0",
     "WEFT_TUNING": "none",
     "GLOO_SOCKET_IFNAME": "eth0",
-    "FI_PROVIDER": "tcp",  # MPICH's libfabric
-    "FI_TCP_IFACE": "eth0",
-    "MPIR_CVAR_CH4_NETMOD": "ofi",
 }
+MPICH = {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0", "MPIR_CVAR_CH4_NETMOD": "ofi"}
 _TCP = "--mca btl tcp,vader,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0"
 
 
@@ -43,7 +41,8 @@ def on_hosts(library: Library, places: list[int], network: Network) -> Library:
         else:
             both = zip(places, usual.commands, strict=True)
             commands = [[*_host(network, place), *words] for place, words in both]
-        return Launch(commands, ENVIRONMENT | usual.environment)
+        own = MPICH if library.name == "mpich" else {}
+        return Launch(commands, ENVIRONMENT | own | usual.environment)
 
     return replace(library, launch=launch)
 

@@ -31,6 +31,9 @@ class CompositeEndpoint final : public Endpoint {
   bool credited(int peer, int channel, std::uint64_t total) override {
     return to(peer).credited(peer, channel, total);
   }
+  bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override {
+    return to(peer).reusable(peer, channel, number, bytes);
+  }
   bool loads(int peer) const override { return to(peer).loads(peer); }
   std::byte* reach(int peer, Location where, std::size_t bytes) override {
     return to(peer).reach(peer, where, bytes);

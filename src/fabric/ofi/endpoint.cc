@@ -117,28 +117,33 @@ void OfiEndpoint::post(int peer, int channel, std::uint64_t number, const Header
   to.told[static_cast<std::size_t>(channel)] = to.due[static_cast<std::size_t>(channel)];
   packet.signature = header.signature;
   packet.bytes = header.bytes;
-  if (header.bytes > kInlineBytes) {
-    write(to, peer, channel, number, header);
-    std::memcpy(packet.body, &header.input, sizeof header.input);
-  } else if (header.bytes > 0) {
-    std::memcpy(packet.body, payload, header.bytes);
+  Link& link = to.remote->link();
+  if (header.bytes <= kInlineBytes) {
+    if (header.bytes > 0) std::memcpy(packet.body, payload, header.bytes);
+    return parts_.port->send(link, &packet, packet.with_payload(), account(peer));
   }
-  parts_.port->send(to.remote->link(), &packet, packet.length(), account(peer));
+  Payload lying = lies_at(header);
+  if (header.bytes <= parts_.port->eager()) {
+    return parts_.port->send(link, &packet, MessagePacket::kHead, std::move(lying), account(peer));
+  }
+  const std::uint32_t segment = segment_of(header.input);
+  if (to.asked != segment) to.remote->ask(segment, lying.source->bytes);
+  to.asked = segment;
+  const WriteMark mark{to.pair, static_cast<std::uint32_t>(channel),
+                       static_cast<std::uint32_t>(number % kDepth)};
+  parts_.port->write(link, std::move(lying), mark, account(peer));
+  std::memcpy(packet.body, &header.input, sizeof header.input);
+  parts_.port->send(link, &packet, MessagePacket::kWithPlace, account(peer));
 }
 
-void OfiEndpoint::write(Peer& to, int peer, int channel, std::uint64_t number,
-                        const Header& header) {
+Payload OfiEndpoint::lies_at(const Header& header) {
   const std::uint32_t segment = segment_of(header.input);
   if (!source_ || source_->segment != segment) source_ = parts_.sources->find(segment);
   const std::uint64_t offset = offset_of(header.input);
   if (!source_ || offset > source_->bytes || header.bytes > source_->bytes - offset) {
     throw InternalError("a payload lies outside of the memory that is sent from");
   }
-  if (to.asked != segment) to.remote->ask(segment, source_->bytes);
-  to.asked = segment;
-  const WriteMark mark{to.pair, static_cast<std::uint32_t>(channel),
-                       static_cast<std::uint32_t>(number % kDepth)};
-  parts_.port->write(to.remote->link(), source_, offset, header.bytes, mark, account(peer));
+  return {source_, offset, header.bytes};
 }
 
 Arrival OfiEndpoint::arrival(int peer, int channel, std::uint64_t number) {
@@ -153,9 +158,9 @@ void OfiEndpoint::credit(int peer, int channel, std::uint64_t total) {
   Peer& to = at(peer);
   std::uint64_t& due = to.due[static_cast<std::size_t>(channel)];
   std::uint64_t& told = to.told[static_cast<std::size_t>(channel)];
-  bool slot = false;  // which the peer may be waiting for
-  for (; due < total; ++due) slot |= to.incoming.at(channel, due).inlined == nullptr;
-  if (!slot && total - told < kCreditsHeld) return;
+  bool place = false;  // at the peer, which may be waiting for it
+  for (; due < total; ++due) place |= !to.incoming.let_go(channel, due);
+  if (!place && total - told < kCreditsHeld) return;
   told = total;
   const Packet credit{.pair = to.pair,
                       .kind = PacketKind::kCredit,
@@ -169,6 +174,14 @@ bool OfiEndpoint::credited(int peer, int channel, std::uint64_t total) {
   if (from.credits(channel) >= total) return true;
   parts_.port->poke();
   return from.credits(channel) >= total;
+}
+
+bool OfiEndpoint::reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) {
+  // acquire: pairs with the release in Port::finish().
+  if (bytes <= parts_.port->eager() &&
+      unsent_->by_peer[static_cast<std::size_t>(peer)].load(std::memory_order_acquire) == 0)
+    return true;
+  return credited(peer, channel, number + 1);
 }
 
 std::byte* OfiEndpoint::reach(int peer, Location where, std::size_t bytes) {
@@ -237,8 +250,8 @@ std::string OfiEndpoint::why_aborted() const { return ending_.why(); }
 
 void OfiEndpoint::take_joined(std::size_t place) { peers_[place].incoming.take_joined(); }
 
-bool OfiEndpoint::take_message(std::size_t place, const MessagePacket& packet, std::size_t length) {
-  return peers_[place].incoming.take_message(packet, length);
+bool OfiEndpoint::take_message(std::size_t place, Arrived& packet) {
+  return peers_[place].incoming.take_message(packet);
 }
 
 bool OfiEndpoint::take_write(std::size_t place, int channel, std::uint32_t number) {

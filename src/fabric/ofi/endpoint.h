@@ -41,6 +41,7 @@ class OfiEndpoint final : public Endpoint, private Lane {
   Arrival arrival(int peer, int channel, std::uint64_t number) override;
   void credit(int peer, int channel, std::uint64_t total) override;
   bool credited(int peer, int channel, std::uint64_t total) override;
+  bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override;
   bool loads(int) const override { return false; }
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
   int unsent() override;
@@ -66,14 +67,14 @@ class OfiEndpoint final : public Endpoint, private Lane {
   };
 
   void take_joined(std::size_t place) override;
-  bool take_message(std::size_t place, const MessagePacket& packet, std::size_t length) override;
+  bool take_message(std::size_t place, Arrived& packet) override;
   bool take_write(std::size_t place, int channel, std::uint32_t number) override;
   void take_credit(std::size_t place, int channel, std::uint64_t total) override;
   void take_abort(std::size_t place, std::uint64_t sent, const std::string& why) override;
   std::uint64_t last_entered() const override;
 
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
-  void write(Peer& to, int peer, int channel, std::uint64_t number, const Header& header);
+  Payload lies_at(const Header& header);
   Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }
   void await_joined(std::size_t place, Clock::time_point deadline);
 

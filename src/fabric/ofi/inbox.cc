@@ -1,9 +1,16 @@
 #include "fabric/ofi/inbox.h"
 
+#include <utility>
+
 namespace weft::ofi {
 
-bool Inbox::take_packet(const MessagePacket& packet, std::size_t length) {
-  if (length < offsetof(MessagePacket, body) || length != packet.length()) return false;
+bool Inbox::take_packet(Arrived& arrived) {
+  const auto& packet = *reinterpret_cast<const MessagePacket*>(arrived->buffer);
+  if (arrived->length < MessagePacket::kHead) return false;
+  const bool with_payload = arrived->length == packet.with_payload();
+  const bool with_place =
+      packet.bytes > kInlineBytes && arrived->length == MessagePacket::kWithPlace;
+  if (!with_payload && !with_place) return false;
   // relaxed, here and below: only writers change it, one at a time.
   const std::uint64_t first = shown_.load(std::memory_order_relaxed);
   const std::uint64_t number = packet.packet.number;
@@ -13,14 +20,25 @@ bool Inbox::take_packet(const MessagePacket& packet, std::size_t length) {
   entry.header = {};
   entry.header.signature = packet.signature;
   entry.header.bytes = packet.bytes;
+  entry.payload = nullptr;
   if (packet.bytes <= kInlineBytes) {
     std::memcpy(entry.body, packet.body, packet.bytes);
+    entry.payload = entry.body;
+  } else if (with_payload) {
+    entry.payload = packet.body;
+    entry.kept = std::move(arrived);
   } else {
     std::memcpy(&entry.header.input, packet.body, sizeof entry.header.input);
   }
   entry.packet = true;
   advance();
   return true;
+}
+
+bool Inbox::let_go(std::uint64_t number) {
+  Entry& entry = entries_[number % kDepth];
+  entry.kept = nullptr;
+  return entry.payload != nullptr;
 }
 
 bool Inbox::take_write(std::uint32_t number) {

@@ -6,11 +6,13 @@
 #include <cstdint>
 
 #include "fabric/fabric.h"
+#include "fabric/ofi/ops.h"
 #include "fabric/ofi/packet.h"
 
 namespace weft::ofi {
 
-// A message is whole when its packet is here and, of a long one, its payload has been written.
+// A message is whole when its packet is here and, of one whose payload does not come with it, that
+// has been written.
 // Shown are those of which all earlier ones are whole, too: the network may pass them by each
 // other, the reader never sees it.
 //
@@ -18,8 +20,9 @@ namespace weft::ofi {
 // credited it, and what credited it came before the sender's next use of it.
 class Inbox {
  public:
-  // False: a number that the sender may not use yet, or a packet that makes no sense.
-  bool take_packet(const MessagePacket& packet, std::size_t length);
+  // Takes a message's packet away if a payload of more than kInlineBytes comes with it. False: a
+  // number that the sender may not use yet, or a packet that makes no sense.
+  bool take_packet(Arrived& packet);
   // `number` mod kDepth.
   bool take_write(std::uint32_t number);
 
@@ -28,15 +31,20 @@ class Inbox {
     // acquire: pairs with the release in advance().
     if (number >= shown_.load(std::memory_order_acquire)) return {};
     const Entry& entry = entries_[number % kDepth];
-    return {&entry.header, entry.header.bytes <= kInlineBytes ? entry.body : nullptr};
+    return {&entry.header, entry.payload};
   }
+  // The reader has done with message `number`, before it credits it. True if it carried its
+  // payload.
+  bool let_go(std::uint64_t number);
 
  private:
   struct Entry {
     Header header;
     bool packet = false, written = false;
+    const std::byte* payload = nullptr;  // null: is written to its place
+    Arrived kept;                        // where it lies, but in the body
     std::byte body[kInlineBytes];
-    bool whole() const { return packet && (written || header.bytes <= kInlineBytes); }
+    bool whole() const { return packet && (written || payload); }
   };
 
   void advance();

@@ -11,11 +11,11 @@ Inbox& Incoming::inbox(std::size_t channel) {
   return *made_[channel];
 }
 
-bool Incoming::take_message(const MessagePacket& packet, std::size_t length) {
-  const std::size_t channel = packet.packet.channel;
-  const std::uint64_t known = credits_[channel].load(std::memory_order_relaxed);
-  take_credit(channel, credits_near(known, packet.packet.credits));
-  return inbox(channel).take_packet(packet, length);
+bool Incoming::take_message(Arrived& arrived) {
+  const Packet& packet = *reinterpret_cast<const Packet*>(arrived->buffer);
+  const std::uint64_t known = credits_[packet.channel].load(std::memory_order_relaxed);
+  take_credit(packet.channel, credits_near(known, packet.credits));
+  return inbox(packet.channel).take_packet(arrived);
 }
 
 bool Incoming::take_write(std::size_t channel, std::uint32_t number) {
@@ -27,6 +27,13 @@ void Incoming::take_credit(std::size_t channel, std::uint64_t total) {
   if (total <= credits_[channel].load(std::memory_order_relaxed)) return;
   // release: what the member has read is read.
   credits_[channel].store(total, std::memory_order_release);
+}
+
+bool Incoming::let_go(int channel, std::uint64_t number) {
+  // relaxed: this thread has seen the message.
+  return inboxes_[static_cast<std::size_t>(channel)]
+      .load(std::memory_order_relaxed)
+      ->let_go(number);
 }
 
 Arrival Incoming::at(int channel, std::uint64_t number) const {

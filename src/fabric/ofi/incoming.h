@@ -17,13 +17,16 @@ namespace weft::ofi {
 class Incoming {
  public:
   // False: it makes no sense.
-  bool take_message(const MessagePacket& packet, std::size_t length);
+  bool take_message(Arrived& packet);
   bool take_write(std::size_t channel, std::uint32_t number);
   void take_credit(std::size_t channel, std::uint64_t total);
   void take_joined() { joined_.store(true, std::memory_order_relaxed); }
 
   // Message `number` if it is shown.
   Arrival at(int channel, std::uint64_t number) const;
+  // The lane's thread has done with message `number`, which was shown. True if it carried its
+  // payload.
+  bool let_go(int channel, std::uint64_t number);
   // The total that the member has credited.
   std::uint64_t credits(int channel) const {
     // acquire: pairs with the release in take_credit().

@@ -8,8 +8,7 @@ namespace weft::ofi {
 namespace {
 
 // False: it makes no sense.
-bool deliver(Lane& lane, std::size_t place, const Packet& packet, const std::byte* bytes,
-             std::size_t length) {
+bool deliver(Lane& lane, std::size_t place, const Packet& packet, Arrived& arrived) {
   if (packet.channel >= kMaxChannels) return false;
   switch (packet.kind) {
     case PacketKind::kJoined:
@@ -19,7 +18,7 @@ bool deliver(Lane& lane, std::size_t place, const Packet& packet, const std::byt
       lane.take_credit(place, packet.channel, packet.number);
       return true;
     case PacketKind::kMessage:
-      return lane.take_message(place, *reinterpret_cast<const MessagePacket*>(bytes), length);
+      return lane.take_message(place, arrived);
   }
   return false;
 }
@@ -58,14 +57,14 @@ void Lanes::arrived(const Pair& pair, bool makes_sense) {
   bell_->ring();
 }
 
-void Lanes::take_packet(const std::byte* bytes, std::size_t length) {
+void Lanes::take_packet(Arrived& from) {
   std::lock_guard lock(mutex_);
   Packet packet;
-  if (length < sizeof packet) return;
-  std::memcpy(&packet, bytes, sizeof packet);
+  if (from->length < sizeof packet) return;
+  std::memcpy(&packet, from->buffer, sizeof packet);
   Pair* const pair = find(packet.pair);
   if (!pair) return;
-  arrived(*pair, !pair->lane || deliver(*pair->lane, pair->place, packet, bytes, length));
+  arrived(*pair, !pair->lane || deliver(*pair->lane, pair->place, packet, from));
 }
 
 void Lanes::take_write(WriteMark mark) {

@@ -20,7 +20,7 @@ class Lane {
   virtual ~Lane() = default;
   virtual void take_joined(std::size_t place) = 0;
   // False: it makes no sense.
-  virtual bool take_message(std::size_t place, const MessagePacket& packet, std::size_t length) = 0;
+  virtual bool take_message(std::size_t place, Arrived& packet) = 0;
   virtual bool take_write(std::size_t place, int channel, std::uint32_t number) = 0;
   virtual void take_credit(std::size_t place, int channel, std::uint64_t total) = 0;
   // It counts once the member's first `sent` packets and writes are here.
@@ -38,7 +38,7 @@ class Lanes final : public Receiver {
   std::uint32_t enrol(Lane* lane, const std::vector<std::shared_ptr<Remote>>& members);
   void withdraw(std::uint32_t first, std::size_t members);
 
-  void take_packet(const std::byte* bytes, std::size_t length) override;
+  void take_packet(Arrived& packet) override;
   void take_write(WriteMark mark) override;
   void take_break(Link& link, const std::string& why) override;
 

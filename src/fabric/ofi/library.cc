@@ -2,13 +2,19 @@
 
 #include <dlfcn.h>
 #include <csignal>
+#include <cstdlib>
+#include <string>
 
 #include "weft/error.h"
 
 namespace weft::ofi {
 namespace {
 
-constexpr const char* kFile = "libfabric.so.1";
+// WEFT_LIBFABRIC; else what the system has.
+std::string file_name() {
+  const char* const asked = std::getenv("WEFT_LIBFABRIC");
+  return asked && *asked ? asked : "libfabric.so.1";
+}
 
 // The process's signal handlers, put back at the end. Libraries that libfabric brings along
 // (libinfinipath) take those of fatal signals when they are loaded, write a file into the working
@@ -33,16 +39,17 @@ class Handlers {
 template <typename Function>
 void find(void* file, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(file, name));
-  if (!function) throw Unsupported(std::string("ofi: ") + kFile + " has no " + name);
+  if (!function) throw Unsupported("ofi: " + file_name() + " has no " + name);
 }
 
 Library load() {
   const Handlers handlers;
   // Never closed: its threads and tables may be in use until the process ends.
-  void* const file = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
+  void* const file = ::dlopen(file_name().c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!file) {
     throw Unsupported(std::string("ofi: libfabric cannot be loaded (") + ::dlerror() +
-                      "); install it (Debian, Ubuntu: libfabric1; Fedora: libfabric)");
+                      "); install it (Debian, Ubuntu: libfabric1; Fedora: libfabric), or say " +
+                      "where it is by WEFT_LIBFABRIC");
   }
   Library library;
   find(file, "fi_getinfo", library.getinfo);

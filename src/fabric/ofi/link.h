@@ -60,6 +60,13 @@ struct Source {
   std::unique_ptr<Registration> region;  // where the provider asks for one
 };
 
+// Bytes of a source.
+struct Payload {
+  std::shared_ptr<const Source> source;
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+
 // Counts what an endpoint has sent and libfabric has not finished with, by peer.
 struct Unsent {
   explicit Unsent(std::size_t peers) : by_peer(peers) {}

@@ -1,8 +1,22 @@
 #include "fabric/ofi/ops.h"
 
+#include <new>
 #include <utility>
 
 namespace weft::ofi {
+namespace {
+
+// Packets lie so that their payloads begin a line.
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kBefore = kLine - MessagePacket::kHead % kLine;
+
+}  // namespace
+
+Ops::Ops(std::size_t rail, std::size_t bytes, std::size_t slab, Register registers)
+    : rail_(rail),
+      stride_((kBefore + bytes + kLine - 1) / kLine * kLine),
+      slab_(slab),
+      register_(std::move(registers)) {}
 
 Op* Ops::take(Op::Kind kind) {
   if (free_.empty()) add_slab();
@@ -14,11 +28,15 @@ Op* Ops::take(Op::Kind kind) {
 
 void Ops::add_slab() {
   auto slab = std::make_unique<Slab>();
-  if (register_) slab->region = register_(slab->buffers.data(), slab->buffers.size());
-  for (std::size_t i = 0; i < Slab::kOps; ++i) {
+  slab->ops = std::vector<Op>(slab_);
+  slab->buffers.reset(static_cast<std::byte*>(std::aligned_alloc(kLine, slab_ * stride_)));
+  std::byte* const first = slab->buffers.get();
+  if (!first) throw std::bad_alloc();
+  if (register_) slab->region = register_(first, slab_ * stride_);
+  for (std::size_t i = 0; i < slab_; ++i) {
     Op& op = slab->ops[i];
     op.rail = rail_;
-    op.buffer = slab->buffers.data() + i * kMostPacketBytes;
+    op.buffer = first + i * stride_ + kBefore;
     op.descriptor = slab->region ? fi_mr_desc(slab->region.get()) : nullptr;
     free_.push_back(&op);
   }

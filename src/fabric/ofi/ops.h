@@ -3,9 +3,9 @@
 
 #include <rdma/fi_domain.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -21,36 +21,57 @@ struct Op {
   enum class Kind { kReceive, kSend, kWrite } kind;
   Link* link;
   std::size_t rail;
-  std::size_t length;
-  std::byte* buffer;                     // kMostPacketBytes, of a slab
+  std::size_t length;                    // of all that travels
+  std::byte* buffer;                     // of a slab
   void* descriptor;                      // of the buffer
-  std::shared_ptr<const Source> source;  // kWrite, and the two that follow
+  std::shared_ptr<const Source> source;  // of a payload, and what follows
   std::size_t offset;
-  std::uint32_t mark;
+  std::size_t bytes;
+  std::uint32_t mark;  // kWrite
   Account account;
 };
 
-// The operations of one rail; what has been used is used again. Under the port's lock.
+// Takes operations back that somebody was left with.
+class Returns {
+ public:
+  virtual void give_back(Op* op) = 0;
+
+ protected:
+  ~Returns() = default;
+};
+
+// A packet that has arrived, in the buffer of its receive. Whoever takes it away keeps the bytes
+// until it goes, which is not under the port's lock.
+struct GiveBack {
+  Returns* to = nullptr;
+  void operator()(Op* op) const { to->give_back(op); }
+};
+using Arrived = std::unique_ptr<Op, GiveBack>;
+
+// Operations of one rail; what has been used is used again. Under the port's lock.
 class Ops {
  public:
   // Makes memory known to the provider; empty where it does not ask for that.
   using Register = std::function<Handle<fid_mr>(std::byte* data, std::size_t bytes)>;
-  Ops(std::size_t rail, Register registers) : rail_(rail), register_(std::move(registers)) {}
+  // Their buffers have `bytes` bytes. `slab`: how many are made at once.
+  Ops(std::size_t rail, std::size_t bytes, std::size_t slab, Register registers);
 
   // Throws Unsupported if memory cannot be registered.
   Op* take(Op::Kind kind);
   void give_back(Op* op) { free_.push_back(op); }
 
  private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
   struct Slab {
-    static constexpr std::size_t kOps = 128;
-    std::array<Op, kOps> ops{};
-    std::array<std::byte, kOps * kMostPacketBytes> buffers;
+    std::vector<Op> ops;
+    std::unique_ptr<std::byte, Free> buffers;
     Handle<fid_mr> region;
   };
   void add_slab();
 
-  const std::size_t rail_;
+  const std::size_t rail_, stride_, slab_;
   const Register register_;
   std::vector<std::unique_ptr<Slab>> slabs_;
   std::vector<Op*> free_;

@@ -9,10 +9,12 @@
 //   kMessage goes on
 //      16  24  signature
 //      40   4  bytes       of payload
-//      44   -  payload of up to kInlineBytes; of more, 8 bytes: its place at the sender
+//      44   4  -
+//      48   -  the payload, or 8 bytes: its place at the sender
 //
-// A longer payload is written into the receiver's copy of the sender's segment first. The write
-// carries 32 bits of its own: which message it belongs to. The two may arrive in either order.
+// A payload of more than the provider's eager bytes, which are above kInlineBytes, is written into
+// the receiver's copy of the sender's segment first. The write carries 32 bits of its own: which
+// message it belongs to. The two may arrive in either order.
 //
 //   WriteMark   bits 0-5 number mod 64 | 6-8 channel | 9-31 pair
 #pragma once
@@ -27,7 +29,7 @@
 namespace weft::ofi {
 
 // Counts changes of this file and of message.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kWireVersion = 3;
+inline constexpr std::uint32_t kWireVersion = 4;
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -47,8 +49,8 @@ struct Packet {
 };
 static_assert(sizeof(Packet) == 16);
 
-// Credits of messages without a slot are held back until so many are due, or until a message goes
-// the other way on their channel.
+// Credits of messages that carry their payload are held back until so many are due, or until a
+// message goes the other way on their channel.
 inline constexpr std::uint64_t kCreditsHeld = kDepth / 4;
 // The total whose low bits are `low`, where it is near `known` and not below.
 inline std::uint64_t credits_near(std::uint64_t known, std::uint16_t low) {
@@ -56,20 +58,25 @@ inline std::uint64_t credits_near(std::uint64_t known, std::uint16_t low) {
   return ahead > 0 ? known + static_cast<std::uint64_t>(ahead) : known;
 }
 
+// Of payload in a packet. With a write and a packet for it messages of any length took longer
+// (docs/performance.md); receives for longer ones would set too much memory aside.
+inline constexpr std::size_t kMostEagerBytes = 256 << 10;
+
+// A message's packet, without a payload of more than kInlineBytes: that follows it.
 struct MessagePacket {
   Packet packet;
   Signature signature;
   std::uint32_t bytes = 0;
-  std::byte body[kInlineBytes];
+  std::uint32_t reserved = 0;
+  alignas(16) std::byte body[kInlineBytes];
 
+  static constexpr std::size_t kHead = 48;  // before the body
   // Of the packet, as it travels.
-  std::size_t length() const {
-    return offsetof(MessagePacket, body) + (bytes <= kInlineBytes ? bytes : sizeof(Location));
-  }
+  std::size_t with_payload() const { return kHead + bytes; }
+  static constexpr std::size_t kWithPlace = kHead + sizeof(Location);
 };
-static_assert(offsetof(MessagePacket, body) == 44);
-inline constexpr std::size_t kMostPacketBytes = 512;
-static_assert(offsetof(MessagePacket, body) + kInlineBytes <= kMostPacketBytes);
+static_assert(offsetof(MessagePacket, body) == MessagePacket::kHead);
+inline constexpr std::size_t kSmallPacketBytes = sizeof(MessagePacket);
 
 struct WriteMark {
   std::uint32_t pair, channel, number;

@@ -46,9 +46,10 @@ std::shared_ptr<Port> Port::make(const Provider& provider, std::shared_ptr<Recei
 }
 
 Port::Port(const Provider& provider, std::shared_ptr<Receiver> receiver)
-    : receiver_(std::move(receiver)) {
+    : receiver_(std::move(receiver)), eager_(provider.eager) {
   for (const auto& each : provider.rails) {
-    rails_.push_back(std::make_unique<Rail>(each.info, rails_.size()));
+    rails_.push_back(
+        std::make_unique<Rail>(each.info, rails_.size(), MessagePacket::kHead + eager_));
     wait_descriptors_.push_back(rails_.back()->wait_descriptor());
   }
   if (std::ranges::count(wait_descriptors_, -1) > 0) wait_descriptors_.clear();
@@ -90,26 +91,40 @@ void Port::send(Link& link, const void* packet, std::size_t length, const Accoun
   const std::size_t rail = least_loaded(link);
   Way& way = link.ways[rail];
   if (way.pending.empty() && rails_[rail]->inject(way.address, packet, length)) return;
-  Op* const op = rails_[rail]->ops().take(Op::Kind::kSend);
-  op->length = length;
-  std::memcpy(op->buffer, packet, length);
-  submit(link, op, account);
+  submit_packet(link, rail, packet, length, {}, account);
 }
 
-void Port::write(Link& link, std::shared_ptr<const Source> source, std::size_t offset,
-                 std::size_t bytes, WriteMark mark, const Account& account) {
+void Port::send(Link& link, const void* packet, std::size_t length, Payload payload,
+                const Account& account) {
   const Locked lock(*this);
   if (link.broken) return;
   ++link.sent;
-  Op* const op = rails_[least_loaded(link)]->ops().take(Op::Kind::kWrite);
-  op->length = bytes;
-  op->source = std::move(source);
-  op->offset = offset;
-  op->mark = mark.bits();
-  submit(link, op, account);
+  submit_packet(link, least_loaded(link), packet, length, std::move(payload), account);
 }
 
-void Port::submit(Link& link, Op* op, const Account& account) {
+void Port::submit_packet(Link& link, std::size_t rail, const void* packet, std::size_t length,
+                         Payload payload, const Account& account) {
+  Op* const op = rails_[rail]->sends().take(Op::Kind::kSend);
+  op->length = length;
+  std::memcpy(op->buffer, packet, length);
+  submit(link, op, std::move(payload), account);
+}
+
+void Port::write(Link& link, Payload payload, WriteMark mark, const Account& account) {
+  const Locked lock(*this);
+  if (link.broken) return;
+  ++link.sent;
+  Op* const op = rails_[least_loaded(link)]->sends().take(Op::Kind::kWrite);
+  op->length = 0;
+  op->mark = mark.bits();
+  submit(link, op, std::move(payload), account);
+}
+
+void Port::submit(Link& link, Op* op, Payload payload, const Account& account) {
+  op->length += payload.bytes;
+  op->source = std::move(payload.source);
+  op->offset = payload.offset;
+  op->bytes = payload.bytes;
   op->link = &link;
   op->account = account;
   if (account.unsent) {
@@ -134,7 +149,13 @@ void Port::finish(Op* op) {
     unsent->all.fetch_sub(1, std::memory_order_release);
   }
   if (op->source) done_with_.push_back(std::exchange(op->source, nullptr));
-  rails_[op->rail]->ops().give_back(op);
+  rails_[op->rail]->sends().give_back(op);
+}
+
+void Port::give_back(Op* op) {
+  if (mark_.forked()) return;
+  std::lock_guard lock(mutex_);
+  rails_[op->rail]->receives().give_back(op);
 }
 
 // Hands an operation to libfabric, or says why not.
@@ -244,8 +265,11 @@ void Port::complete(Rail& rail, const fi_cq_data_entry& entry) {
   }
   Op* const op = static_cast<Op*>(entry.op_context);
   if (op->kind == Op::Kind::kReceive) {
-    receiver_->take_packet(op->buffer, entry.len);
-    rail.post_receive(op);
+    op->length = entry.len;
+    Arrived packet(op, {this});
+    receiver_->take_packet(packet);
+    Op* const left = packet.release();
+    rail.post_receive(left ? left : rail.receives().take(Op::Kind::kReceive));
   } else {
     finish(op);
   }

@@ -28,13 +28,14 @@ namespace weft::ofi {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  virtual void take_packet(const std::byte* bytes, std::size_t length) = 0;
+  // May take it away.
+  virtual void take_packet(Arrived& packet) = 0;
   virtual void take_write(WriteMark mark) = 0;
   virtual void take_break(Link& link, const std::string& why) = 0;
 };
 
 // Thread safe. Made by make(), because registrations share it.
-class Port : public std::enable_shared_from_this<Port> {
+class Port : public std::enable_shared_from_this<Port>, public Returns {
  public:
   // Throws Unsupported saying what libfabric refuses.
   static std::shared_ptr<Port> make(const Provider& provider, std::shared_ptr<Receiver> receiver);
@@ -49,11 +50,16 @@ class Port : public std::enable_shared_from_this<Port> {
   // `names`: the peer's, as many as here. Lives as long as the port. Throws Unsupported.
   Link& link(const std::vector<std::string>& names);
 
-  // Sends a packet of at most kMostPacketBytes.
+  // Bytes of payload that a packet carries at most. The same at all peers.
+  std::size_t eager() const { return eager_; }
+
+  // Sends a packet of at most kSmallPacketBytes.
   void send(Link& link, const void* packet, std::size_t length, const Account& account);
+  // One whose payload follows it.
+  void send(Link& link, const void* packet, std::size_t length, Payload payload,
+            const Account& account);
   // Writes into the peer's copy of the source's segment, as soon as that is known.
-  void write(Link& link, std::shared_ptr<const Source> source, std::size_t offset,
-             std::size_t bytes, WriteMark mark, const Account& account);
+  void write(Link& link, Payload payload, WriteMark mark, const Account& account);
   // Where the peer's copy of a segment is; what waited for it goes.
   void grant(Link& link, std::uint32_t segment, const Target& target);
   void forget(Link& link, std::uint32_t segment);
@@ -67,6 +73,8 @@ class Port : public std::enable_shared_from_this<Port> {
   // that is at it, and counts: somebody is polling.
   void progress();
   void poke();
+  // Of receives.
+  void give_back(Op* op) override;
   std::uint64_t pokes() const { return pokes_.load(std::memory_order_relaxed); }
 
   // Descriptors of which one becomes readable when progress() has something to do; none: the
@@ -82,7 +90,9 @@ class Port : public std::enable_shared_from_this<Port> {
   friend class Registration;
   class Locked;
   Port(const Provider& provider, std::shared_ptr<Receiver> receiver);
-  void submit(Link& link, Op* op, const Account& account);
+  void submit_packet(Link& link, std::size_t rail, const void* packet, std::size_t length,
+                     Payload payload, const Account& account);
+  void submit(Link& link, Op* op, Payload payload, const Account& account);
   void finish(Op* op);
   long issue(Op* op);
   void flush(Link& link);
@@ -95,6 +105,7 @@ class Port : public std::enable_shared_from_this<Port> {
 
   const std::shared_ptr<Receiver> receiver_;
   const ForkMark mark_;
+  const std::size_t eager_;
   std::vector<int> wait_descriptors_;
   std::atomic<std::uint64_t> pokes_{0};
 

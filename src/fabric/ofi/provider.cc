@@ -7,10 +7,10 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "fabric/ofi/library.h"
+#include "fabric/ofi/packet.h"
 #include "weft/error.h"
 
 namespace weft::ofi {
@@ -28,9 +28,19 @@ Info hints(const char* provider) {
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+  // No thread of the provider's own beside driver.h's.
+  hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->cq_data_size = 4;
   if (provider) hints->fabric_attr->prov_name = ::strdup(provider);
   return hints;
+}
+
+// Whoever layers messages over another provider's has a protocol of its own for those that do not
+// fit into its buffers, with a trip to and fro.
+std::size_t eager_bytes(const std::string& provider) {
+  constexpr std::size_t kBufferOfRxm = 16 << 10;
+  return provider.find(";ofi_rx") == std::string::npos ? kMostEagerBytes
+                                                       : kBufferOfRxm - MessagePacket::kHead;
 }
 
 // Its own numeric address; empty if it has addresses of another kind.
@@ -47,14 +57,12 @@ std::string address_of(const fi_info& info) {
   return text;
 }
 
-enum class Taken { kFirst, kSecond, kIfAsked };
-
-// Not unasked: of one machine only, or superseded. Second: with a layer over TCP for what others do
-// by themselves, "net" of libfabric 1.17 and "tcp" of later ones, in less time.
-Taken taken(const std::string& provider) {
-  for (const char* word : {"shm", "sockets", "udp", "lnx"})
-    if (provider.starts_with(word)) return Taken::kIfAsked;
-  return provider == "tcp;ofi_rxm" || provider == "net;ofi_rxm" ? Taken::kSecond : Taken::kFirst;
+// Of one machine only, superseded, layered where another one does the same with less, or of
+// libfabric 1.17 only with a wait descriptor that never rests ("net", which became "tcp" later).
+bool passed_over(const std::string& name) {
+  for (const char* word : {"shm", "sockets", "udp", "net", "lnx"})
+    if (name.starts_with(word)) return true;
+  return false;
 }
 
 Provider::Rail rail_of(const fi_info& info, const Interface& interface) {
@@ -80,21 +88,6 @@ std::vector<Provider::Rail> rails_of(const fi_info* list, const fi_info& first,
     }
   }
   return rails;
-}
-
-// Nothing: none is on all of them.
-std::optional<Provider> choose(const fi_info* list, const std::vector<Interface>& interfaces,
-                               bool asked) {
-  for (const Taken turn : {Taken::kFirst, Taken::kSecond, Taken::kIfAsked}) {
-    if (turn == Taken::kIfAsked && !asked) break;
-    for (const fi_info* info = list; info; info = info->next) {
-      const char* const name = info->fabric_attr->prov_name;
-      if (taken(name) != turn) continue;
-      auto rails = rails_of(list, *info, interfaces);
-      if (rails.size() == interfaces.size()) return Provider{name, std::move(rails)};
-    }
-  }
-  return std::nullopt;
 }
 
 std::string text_of(const Interface& interface) {
@@ -124,7 +117,12 @@ Provider choose_provider() {
     throw Unsupported("ofi: " + which + " has what Weft needs (" +
                       error_text("fi_getinfo", failed) + "); see fi_info -t FI_EP_RDM -c FI_RMA");
   }
-  if (auto chosen = choose(list, interfaces, asked != nullptr)) return *std::move(chosen);
+  for (const fi_info* info = list; info; info = info->next) {
+    if (!asked && passed_over(info->fabric_attr->prov_name)) continue;
+    auto rails = rails_of(list, *info, interfaces);
+    const char* const name = info->fabric_attr->prov_name;
+    if (rails.size() == interfaces.size()) return {name, eager_bytes(name), std::move(rails)};
+  }
   throw Unsupported("ofi: " + which + " serves " + joined(interfaces, text_of) +
                     "; set WEFT_INTERFACE to another");
 }

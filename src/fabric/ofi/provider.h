@@ -18,6 +18,7 @@ struct Provider {
     Interface interface;
   };
   std::string name;         // "tcp;ofi_rxm"
+  std::size_t eager;        // bytes of payload that a packet carries at most
   std::vector<Rail> rails;  // fabrics meet by sockets on the interface of the first
 };
 

@@ -11,25 +11,30 @@
 namespace weft::ofi {
 namespace {
 
-constexpr std::size_t kReceives = 2 * 128;  // whole slabs
+// Few, since they are used in turn: with 32 of 256 KiB what arrives had left the cache when its
+// turn came again. What is taken away is replaced at once.
+constexpr std::size_t kReceives = 8;
+constexpr std::size_t kReceiveSlab = 8, kSendSlab = 128;
 
 }  // namespace
 
-Rail::Rail(std::shared_ptr<fi_info> info, std::size_t index)
+Rail::Rail(std::shared_ptr<fi_info> info, std::size_t index, std::size_t most)
     : info_(std::move(info)),
       registers_local_(info_->domain_attr->mr_mode & FI_MR_LOCAL),
       virtual_addresses_(info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR),
       provider_keys_(info_->domain_attr->mr_mode & FI_MR_PROV_KEY),
-      ops_(make_ops(index)) {
+      most_(most),
+      sends_(index, kSmallPacketBytes, kSendSlab, registers()),
+      receives_(index, most, kReceiveSlab, registers()) {
   open(info_.get());
   post_receives();
 }
 
-Ops Rail::make_ops(std::size_t index) {
-  if (!registers_local_) return {index, nullptr};
-  return {index, [this](std::byte* data, std::size_t bytes) {
-            return register_memory(data, bytes, FI_SEND | FI_RECV);
-          }};
+Ops::Register Rail::registers() {
+  if (!registers_local_) return nullptr;
+  return [this](std::byte* data, std::size_t bytes) {
+    return register_memory(data, bytes, FI_SEND | FI_RECV);
+  };
 }
 
 void Rail::open(fi_info* info) {
@@ -87,12 +92,12 @@ fi_addr_t Rail::address_of(const std::string& name) {
 }
 
 void Rail::post_receives() {
-  for (std::size_t i = 0; i < kReceives; ++i) post_receive(ops_.take(Op::Kind::kReceive));
+  for (std::size_t i = 0; i < kReceives; ++i) post_receive(receives_.take(Op::Kind::kReceive));
 }
 
 void Rail::post_receive(Op* op) {
-  const long code = fi_recv(endpoint_.get(), op->buffer, kMostPacketBytes, op->descriptor,
-                            FI_ADDR_UNSPEC, &op->context);
+  const long code =
+      fi_recv(endpoint_.get(), op->buffer, most_, op->descriptor, FI_ADDR_UNSPEC, &op->context);
   if (code != 0) throw Unsupported("ofi: " + error_text("fi_recv", code));
 }
 
@@ -101,15 +106,23 @@ bool Rail::inject(fi_addr_t to, const void* packet, std::size_t length) {
          fi_inject(endpoint_.get(), packet, length, to) == 0;
 }
 
+void* Rail::descriptor(const Op& op) {
+  const Registration* const region = op.source->region.get();
+  return region ? region->descriptor(op.rail) : nullptr;
+}
+
 long Rail::send(Op* op, fi_addr_t to) {
-  return fi_send(endpoint_.get(), op->buffer, op->length, op->descriptor, to, &op->context);
+  if (!op->source)
+    return fi_send(endpoint_.get(), op->buffer, op->length, op->descriptor, to, &op->context);
+  const iovec parts[] = {{op->buffer, op->length - op->bytes},
+                         {op->source->data + op->offset, op->bytes}};
+  void* descriptors[] = {op->descriptor, descriptor(*op)};
+  return fi_sendv(endpoint_.get(), parts, descriptors, 2, to, &op->context);
 }
 
 long Rail::write(Op* op, fi_addr_t to, const Target& target) {
-  const Registration* const region = op->source->region.get();
-  return fi_writedata(endpoint_.get(), op->source->data + op->offset, op->length,
-                      region ? region->descriptor(op->rail) : nullptr, op->mark, to,
-                      target.base + op->offset, target.keys[op->rail], &op->context);
+  return fi_writedata(endpoint_.get(), op->source->data + op->offset, op->bytes, descriptor(*op),
+                      op->mark, to, target.base + op->offset, target.keys[op->rail], &op->context);
 }
 
 long Rail::read(std::span<fi_cq_data_entry> entries) {

@@ -20,8 +20,9 @@ namespace weft::ofi {
 // Under the port's lock, but for what is constant. Nothing here waits for a peer.
 class Rail {
  public:
-  // `index`: its place among the port's. Throws Unsupported saying what libfabric refuses.
-  Rail(std::shared_ptr<fi_info> info, std::size_t index);
+  // `index`: its place among the port's. Packets have at most `most` bytes. Throws Unsupported
+  // saying what libfabric refuses.
+  Rail(std::shared_ptr<fi_info> info, std::size_t index, std::size_t most);
   Rail(const Rail&) = delete;
 
   // By which peers reach it: any bytes.
@@ -29,7 +30,9 @@ class Rail {
   // Throws Unsupported.
   fi_addr_t address_of(const std::string& name);
 
-  Ops& ops() { return ops_; }
+  // Of packets and writes that are sent, and of receives.
+  Ops& sends() { return sends_; }
+  Ops& receives() { return receives_; }
   void post_receive(Op* op);
   // True if the packet was taken whole.
   bool inject(fi_addr_t to, const void* packet, std::size_t length);
@@ -60,10 +63,13 @@ class Rail {
   void open(fi_info* info);
   void open_completions(std::size_t entries);
   void post_receives();
-  Ops make_ops(std::size_t index);
+  Ops::Register registers();
+  // Of the payload.
+  static void* descriptor(const Op& op);
 
   const std::shared_ptr<fi_info> info_;
   const bool registers_local_, virtual_addresses_, provider_keys_;
+  const std::size_t most_;
   int wait_descriptor_ = -1;
   std::uint64_t next_key_ = 1;
   // Closed from the last to the first.
@@ -71,7 +77,7 @@ class Rail {
   Handle<fid_domain> domain_;
   Handle<fid_av> addresses_;
   Handle<fid_cq> completions_;
-  Ops ops_;
+  Ops sends_, receives_;
   Handle<fid_ep> endpoint_;
 };
 

@@ -35,6 +35,9 @@ class ShmEndpoint final : public Endpoint {
   Arrival arrival(int peer, int channel, std::uint64_t number) override;
   void credit(int peer, int channel, std::uint64_t total) override;
   bool credited(int peer, int channel, std::uint64_t total) override;
+  bool reusable(int peer, int channel, std::uint64_t number, std::size_t) override {
+    return credited(peer, channel, number + 1);
+  }
   bool loads(int) const override { return true; }
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
   int unsent() override { return kNobody; }  // a store arrives by itself
