@@ -9,10 +9,13 @@ namespace weft {
 
 namespace {
 
-// About 50 us of spinning: longer than a peer's chunk, shorter than a time slice.
-constexpr int kSpins = 2000;
+// Longer than a peer's chunk, shorter than a time slice. In time, since a look at a network is a
+// system call.
+constexpr std::chrono::microseconds kSpins{50};
+// Where ranks share cores a turn comes back within some yields; to be woken costs two changes of
+// process more, and across hosts the driver's thread as well.
 constexpr int kYields = 500;
-constexpr int kLookEvery = 256;
+constexpr int kLookEvery = 256, kClockEvery = 8;
 constexpr std::chrono::milliseconds kInterruptEvery{20};
 
 void pause() {
@@ -41,14 +44,20 @@ void Patience::interrupt() {
   interrupt_();
 }
 
+bool Patience::spins() {
+  if (crowded_ || yields_ > 0) return false;
+  if (++idle_ % kClockEvery != 0) return true;
+  const auto now = Clock::now();
+  if (idle_ == kClockEvery) idle_since_ = now;
+  return now - idle_since_ < kSpins;
+}
+
 bool Patience::wait() {
-  ++idle_;
-  int spins = crowded_ ? 0 : kSpins;
-  if (idle_ <= spins) {
+  if (spins()) {
     pause();
     return idle_ % kLookEvery == 0;
   }
-  if (idle_ <= spins + kYields) {
+  if (++yields_ <= kYields) {
     sched_yield();
     return false;
   }

@@ -46,11 +46,12 @@ class Patience {
   void moved() {
     if (announced_) fabric_.retire();
     announced_ = false;
-    idle_ = 0;
+    idle_ = yields_ = 0;
   }
 
  private:
   bool wait();
+  bool spins();
   void interrupt();
 
   Fabric& fabric_;
@@ -59,7 +60,8 @@ class Patience {
   Clock::time_point interrupted_{};  // when last called
   bool announced_ = false;
   std::uint32_t bell_ = 0;
-  int idle_ = 0;
+  int idle_ = 0, yields_ = 0;  // since something went
+  Clock::time_point idle_since_{};
 };
 
 // One rank's engine, shared by its communicators. Thread safe.

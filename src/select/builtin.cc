@@ -17,7 +17,7 @@ constexpr std::size_t kOneCrossingBytes = 32 << 10, kOneCrossingOfTwoBytes = 256
 constexpr std::size_t kChainDownBytes = 32 << 10, kChainUpBytes = 512 << 10;
 
 constexpr const char* kOneCrossing =
-    "allreduce/multi_leader(leaders=1,inner=direct,outer=recursive_doubling,chunk=64K)";
+    "allreduce/multi_leader(leaders=1,inner=direct,outer=recursive_doubling,chunk=256K)";
 
 constexpr Extent<int> kAlone{1, 1};
 constexpr Extent<int> kFew{1, kDirectRanks};
