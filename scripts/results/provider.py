@@ -1,18 +1,22 @@
 """Writes docs/results/provider.md's tables: Weft beside libfabric's ping-pong, and on two rails.
 
-From provider.jsonl; --data first measures anew (half a minute): hosts are network namespaces of
-this machine, as in tests/hosts. Needs fi_pingpong (Debian, Ubuntu: libfabric-bin).
+From provider.jsonl; --data first measures anew (two minutes): hosts are network namespaces of
+this machine, as in tests/hosts. Needs fi_pingpong (Debian, Ubuntu: libfabric-bin), `make peers`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import os
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from links.libfabric import NEWER, SYSTEM, Libfabric
 
 from weft.bench.cases import Case
 from weft.bench.job import Job
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
     from network import Network
 
 ROOT = Path(__file__).resolve().parents[2]
-PROVIDER = "tcp;ofi_rxm"
+FABRICS = [SYSTEM, NEWER]
 ROUNDS = 6
 RATE = "1gbit"
 LONG = 25 << 20
@@ -35,10 +39,11 @@ PING, ONE, ROW = "fi_pingpong", "Weft, one at a time", "Weft, 64 in a row"
 Row = dict[str, Any]
 
 
-def weft(network: Network, nbytes: int, interfaces: str, batched: bool) -> float:
+def weft(network: Network, fabric: Libfabric, nbytes: int, interfaces: str, batched: bool) -> float:
     """Median seconds of the slower of two ranks' allreduce of `nbytes`."""
     plain = weft_library("core")
     env = {"WEFT_FABRIC": "ofi", "WEFT_INTERFACE": interfaces, "WEFT_TUNING": "none"}
+    env |= fabric.environment
 
     def launch(ranks: int, directory: Path) -> Launch:
         commands = plain.launch(ranks, directory).commands
@@ -56,17 +61,18 @@ def weft(network: Network, nbytes: int, interfaces: str, batched: bool) -> float
     return statistics.median(map(max, first.seconds, second.seconds))
 
 
-def ping_pong(network: Network) -> float:
+def ping_pong(network: Network, fabric: Libfabric) -> float:
     """Seconds that 8 bytes take one way, by libfabric's own program, a core for each end."""
-    words = ["fi_pingpong", "-p", PROVIDER, "-e", "rdm", "-S", "8", "-I", "20000"]
+    words = ["fi_pingpong", "-p", fabric.provider, "-e", "rdm", "-S", "8", "-I", "20000"]
+    env = os.environ | fabric.search
     with subprocess.Popen(
-        [*network.prefix(0), "taskset", "-c", "0", *words], stdout=subprocess.DEVNULL
+        [*network.prefix(0), "taskset", "-c", "0", *words], stdout=subprocess.DEVNULL, env=env
     ) as server:
         try:
             time.sleep(0.3)  # it says nothing when it listens
             done = subprocess.run(
                 [*network.prefix(1), "taskset", "-c", "1", *words, network.addresses[0]],
-                check=True, capture_output=True, text=True, timeout=30,
+                check=True, capture_output=True, text=True, timeout=30, env=env,
             )  # fmt: skip
         finally:
             server.terminate()
@@ -79,22 +85,26 @@ def measured() -> list[Row]:
     sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "tests/hosts")]
     from network import Network  # isort: skip
 
-    found: dict[tuple[str, int], list[float]] = {}
+    found: dict[tuple[str, str, int], list[float]] = {}
+
+    def add(fabric: Libfabric, what: str, nbytes: int, taken: float) -> None:
+        found.setdefault((fabric.name, what, nbytes), []).append(taken)
+
     with Network(2) as network, Network(2, rate=RATE, rails=2) as limited:
-        for _ in steps("rounds", range(ROUNDS)):
-            found.setdefault((PING, 8), []).append(ping_pong(network))
-            found.setdefault((ONE, 8), []).append(weft(network, 8, "eth0", batched=False))
-            found.setdefault((ROW, 8), []).append(weft(network, 8, "eth0", batched=True))
+        for _, fabric in steps("turns", list(itertools.product(range(ROUNDS), FABRICS))):
+            add(fabric, PING, 8, ping_pong(network, fabric))
+            add(fabric, ONE, 8, weft(network, fabric, 8, "eth0", batched=False))
+            add(fabric, ROW, 8, weft(network, fabric, 8, "eth0", batched=True))
             for name, interfaces in RAILS.items():
-                taken = weft(limited, LONG, interfaces, batched=False)
-                found.setdefault((name, LONG), []).append(taken)
+                add(fabric, name, LONG, weft(limited, fabric, LONG, interfaces, batched=False))
     return [
         {
-            "what": what, "bytes": nbytes, "rounds_us": [round(each * 1e6, 2) for each in taken],
+            "libfabric": fabric, "what": what, "bytes": nbytes,
+            "rounds_us": [round(each * 1e6, 2) for each in taken],
             "median_us": round(statistics.median(taken) * 1e6, 2),
             "processor": describe_processor(),
         }
-        for (what, nbytes), taken in found.items()
+        for (fabric, what, nbytes), taken in found.items()
     ]  # fmt: skip
 
 
@@ -102,7 +112,7 @@ def line(row: Row, median: float, least: float) -> list[str]:
     """A row of a table: what, its median, its rounds; the median and the least over these two."""
     rounds = row["rounds_us"]
     return [
-        row["what"], digits(row["median_us"]), f"{digits(min(rounds))} to {digits(max(rounds))}",
+        row["libfabric"], row["what"], digits(row["median_us"]), f"{digits(min(rounds))} to {digits(max(rounds))}",
         f"{row['median_us'] / median:.2f}", f"{min(rounds) / least:.2f}",
     ]  # fmt: skip
 
@@ -112,15 +122,16 @@ def main() -> None:
     if asked_for_data(__doc__):
         write("provider", measured())
     rows = read("provider")
-    header = ["", "µs", "rounds"]
-    ping = of(rows, what=PING)[0]
-    pings = ping["median_us"], min(ping["rounds_us"])
+    header = ["", "", "µs", "rounds"]
+    pings = {
+        row["libfabric"]: (row["median_us"], min(row["rounds_us"])) for row in of(rows, what=PING)
+    }
     # The wire's bound by one rail: 2(k-1)/k of the message for each of k = 2 hosts.
     wire = LONG / (float(RATE.removesuffix("gbit")) * 125)
     fill("provider", {
         "8 bytes": table(
             [*header, "over the ping-pong's", "least over least"],
-            [line(row, *pings) for row in of(rows, bytes=8)],
+            [line(row, *pings[row["libfabric"]]) for row in of(rows, bytes=8)],
         ),
         "rails": table(
             [*header, "over one link's time", "least"],

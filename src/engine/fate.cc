@@ -38,9 +38,12 @@ namespace {
 
 std::string rank(int peer) { return "rank " + std::to_string(peer); }
 
+// A peer that waits as well fails at about the same time, and may wait for the cause: it says so
+// first.
+constexpr std::chrono::milliseconds kFirstSay(250);
+
 // Whether the peer has come as far as this collective, as far as its endpoint tells.
-std::string progress_of(Endpoint& endpoint, int peer, std::uint64_t sequence) {
-  const std::optional<std::uint64_t> entered = endpoint.last_entered(peer);
+std::string progress(std::optional<std::uint64_t> entered, std::uint64_t sequence) {
   if (!entered) return ", which does not answer";
   if (*entered < sequence)
     return ", which has not entered it (its last is #" + std::to_string(*entered) + ")";
@@ -80,8 +83,10 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
   }
   if (Clock::now() < deadline) return;
   int peer = run.waits_for();
+  const std::optional<std::uint64_t> entered = endpoint.last_entered(peer);
+  if (entered >= sequence && Clock::now() < deadline + kFirstSay) return;
   throw Timeout("the timeout is over: " + here() + " for " + rank(peer) + ", " +
-                endpoint.whereabouts(peer) + progress_of(endpoint, peer, sequence));
+                endpoint.whereabouts(peer) + progress(entered, sequence));
 }
 
 }  // namespace weft

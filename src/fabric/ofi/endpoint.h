@@ -76,6 +76,9 @@ class OfiEndpoint final : public Endpoint, private Lane {
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   Payload lies_at(const Header& header);
   Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }
+  void join_peers(Clock::time_point deadline);
+  // False: not until then. Throws PeerLost.
+  bool joined_by(std::size_t place, Clock::time_point deadline);
   void await_joined(std::size_t place, Clock::time_point deadline);
 
   const ForkMark mark_;

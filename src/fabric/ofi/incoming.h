@@ -20,7 +20,7 @@ class Incoming {
   bool take_message(Arrived& packet);
   bool take_write(std::size_t channel, std::uint32_t number);
   void take_credit(std::size_t channel, std::uint64_t total);
-  void take_joined() { joined_.store(true, std::memory_order_relaxed); }
+  void take_joined() { joined_.fetch_add(1, std::memory_order_relaxed); }
 
   // Message `number` if it is shown.
   Arrival at(int channel, std::uint64_t number) const;
@@ -33,7 +33,7 @@ class Incoming {
     return credits_[static_cast<std::size_t>(channel)].load(std::memory_order_acquire);
   }
   // relaxed: what comes with later messages is ordered by them.
-  bool joined() const { return joined_.load(std::memory_order_relaxed); }
+  std::size_t joined() const { return joined_.load(std::memory_order_relaxed); }
 
  private:
   Inbox& inbox(std::size_t channel);
@@ -42,7 +42,7 @@ class Incoming {
   std::array<std::unique_ptr<Inbox>, kMaxChannels> made_;
   std::array<std::atomic<Inbox*>, kMaxChannels> inboxes_{};
   std::array<std::atomic<std::uint64_t>, kMaxChannels> credits_{};
-  std::atomic<bool> joined_{false};
+  std::atomic<std::size_t> joined_{0};
 };
 
 }  // namespace weft::ofi

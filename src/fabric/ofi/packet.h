@@ -29,7 +29,7 @@
 namespace weft::ofi {
 
 // Counts changes of this file and of message.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kWireVersion = 4;
+inline constexpr std::uint32_t kWireVersion = 5;
 
 static_assert(std::endian::native == std::endian::little);
 

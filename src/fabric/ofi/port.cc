@@ -86,9 +86,19 @@ Link& Port::link(const std::vector<std::string>& names) {
 
 void Port::send(Link& link, const void* packet, std::size_t length, const Account& account) {
   const Locked lock(*this);
-  if (link.broken) return;
+  if (!link.broken) send_small(link, least_loaded(link), packet, length, account);
+}
+
+void Port::greet(Link& link, const void* packet, std::size_t length, const Account& account) {
+  const Locked lock(*this);
+  for (std::size_t rail = 0; rail < rails_.size() && !link.broken; ++rail) {
+    send_small(link, rail, packet, length, account);
+  }
+}
+
+void Port::send_small(Link& link, std::size_t rail, const void* packet, std::size_t length,
+                      const Account& account) {
   ++link.sent;
-  const std::size_t rail = least_loaded(link);
   Way& way = link.ways[rail];
   if (way.pending.empty() && rails_[rail]->inject(way.address, packet, length)) return;
   submit_packet(link, rail, packet, length, {}, account);

@@ -55,6 +55,9 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
 
   // Sends a packet of at most kSmallPacketBytes.
   void send(Link& link, const void* packet, std::size_t length, const Account& account);
+  // Sends it by every rail.
+  void greet(Link& link, const void* packet, std::size_t length, const Account& account);
+  std::size_t rails() const { return rails_.size(); }
   // One whose payload follows it.
   void send(Link& link, const void* packet, std::size_t length, Payload payload,
             const Account& account);
@@ -90,6 +93,8 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   friend class Registration;
   class Locked;
   Port(const Provider& provider, std::shared_ptr<Receiver> receiver);
+  void send_small(Link& link, std::size_t rail, const void* packet, std::size_t length,
+                  const Account& account);
   void submit_packet(Link& link, std::size_t rail, const void* packet, std::size_t length,
                      Payload payload, const Account& account);
   void submit(Link& link, Op* op, Payload payload, const Account& account);

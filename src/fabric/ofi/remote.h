@@ -38,6 +38,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
   const Address& address() const { return address_; }
   Link& link() const { return link_; }
   Mirrors& mirrors() { return mirrors_; }
+  // Of it and us; it finds the same.
+  bool speaks_first() const { return address_.token < own_; }
 
   // Connects, unless that is done. Throws Timeout, PeerLost, Unsupported, each without the peer's
   // rank, which the caller knows. A peer that is gone is lost(), no error.
