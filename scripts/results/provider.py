@@ -112,7 +112,8 @@ def line(row: Row, median: float, least: float) -> list[str]:
     """A row of a table: what, its median, its rounds; the median and the least over these two."""
     rounds = row["rounds_us"]
     return [
-        row["libfabric"], row["what"], digits(row["median_us"]), f"{digits(min(rounds))} to {digits(max(rounds))}",
+        row["libfabric"], row["what"], digits(row["median_us"]),
+        f"{digits(min(rounds))} to {digits(max(rounds))}",
         f"{row['median_us'] / median:.2f}", f"{min(rounds) / least:.2f}",
     ]  # fmt: skip
 

@@ -7,13 +7,17 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from links.libfabric import NEWER, SYSTEM
+
 from weft.bench.libraries import PEERS, Launch, Library, weft_library
 
 from network import Network
 
-# Weft through both of its interfaces: Gloo has torch's only, the MPIs their own.
+# Weft through both of its interfaces: Gloo has torch's only, the MPIs their own; and with the
+# system's libfabric.
 LIBRARIES = {
     "weft": weft_library("core"),
+    "weft_system": weft_library("core"),
     "openmpi": PEERS["openmpi"],
     "mpich": PEERS["mpich"],
     "weft_torch": weft_library("torch"),
@@ -24,12 +28,19 @@ ENVIRONMENT = {
     "WEFT_TUNING": "none",
     "GLOO_SOCKET_IFNAME": "eth0",
 }
-MPICH = {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0", "MPIR_CVAR_CH4_NETMOD": "ofi"}
+# Beside what all have.
+OWN = {
+    "weft": NEWER.environment,
+    "weft_system": SYSTEM.environment,
+    "weft_torch": NEWER.environment,
+    "mpich": {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0", "MPIR_CVAR_CH4_NETMOD": "ofi"},
+}
 _TCP = "--mca btl tcp,vader,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0"
 
 
-def on_hosts(library: Library, places: list[int], network: Network) -> Library:
-    """`library`, its rank r on host `places[r]`."""
+def on_hosts(name: str, places: list[int], network: Network) -> Library:
+    """One of LIBRARIES, its rank r on host `places[r]`."""
+    library = LIBRARIES[name]
 
     def launch(ranks: int, directory: Path) -> Launch:
         usual = library.launch(ranks, directory)
@@ -41,8 +52,7 @@ def on_hosts(library: Library, places: list[int], network: Network) -> Library:
         else:
             both = zip(places, usual.commands, strict=True)
             commands = [[*_host(network, place), *words] for place, words in both]
-        own = MPICH if library.name == "mpich" else {}
-        return Launch(commands, ENVIRONMENT | own | usual.environment)
+        return Launch(commands, ENVIRONMENT | OWN.get(name, {}) | usual.environment)
 
     return replace(library, launch=launch)
 

@@ -13,7 +13,7 @@ from links.libraries import LIBRARIES, on_hosts
 from weft.bench.cases import Case
 from weft.bench.job import Job
 from weft.bench.libraries import require
-from weft.bench.processes import burst
+from weft.bench.processes import BurstFailed, burst
 from weft.bench.processor import describe_processor
 
 from network import Network
@@ -34,21 +34,37 @@ def measured(kept: Path) -> list[Row]:
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.touch()
     done = {json.dumps(row["turn"]) for row in _lines(kept)}
+    failed = {tuple(row["turn"][:3]) for row in _lines(kept) if "why" in row}
     for turn in steps("turns", [turn for turn in _turns() if json.dumps(turn) not in done]):
-        line = json.dumps({"turn": turn, "samples": _take(turn)})
+        if turn[:3] in failed:
+            continue
+        row = {"turn": turn} | _taken(turn)
+        if "why" in row:
+            failed.add(turn[:3])
         with kept.open("a") as file:
-            file.write(line + "\n")
+            file.write(json.dumps(row) + "\n")
     return list(_rows(_lines(kept)))
 
 
 def _turns() -> list[Turn]:
     return [
         (rate, place, library, number)
-        for number in range(ROUNDS)
+        for number in range(max(ROUNDS.values()))
         for rate in RATES
         for place in PLACES
         for library in LIBRARIES
+        if number < ROUNDS[library]
     ]
+
+
+def _taken(turn: Turn) -> Row:
+    """What a turn found; of a peer also that it failed, which then has no further turn there."""
+    try:
+        return {"samples": _take(turn)}
+    except BurstFailed as error:
+        if turn[2].startswith("weft"):
+            raise
+        return {"samples": {}, "why": str(error)}
 
 
 def _take(turn: Turn) -> dict[int, list[float]]:
@@ -57,7 +73,7 @@ def _take(turn: Turn) -> dict[int, list[float]]:
     with Network(hosts(place), rate=RATES[rate]) as network:
         places = PLACES[place]
         cases = [Case("allreduce", nbytes // 4, len(places), "float32") for nbytes in SIZES]
-        of_ranks = burst(on_hosts(LIBRARIES[library], places, network), Job(cases, SECONDS, None))
+        of_ranks = burst(on_hosts(library, places, network), Job(cases, SECONDS, None))
     found = {}
     for nbytes, case in zip(SIZES, zip(*of_ranks, strict=True), strict=True):
         if not all(one.correct for one in case):
@@ -71,17 +87,16 @@ def _lines(kept: Path) -> list[Row]:
 
 
 def _rows(turns: list[Row]) -> Iterator[Row]:
-    """A row for each rate, place, library and size: the samples of all rounds."""
+    """A row for each rate, place, library and size: the medians of its rounds."""
     found: dict[tuple[str, str, str, int], list[float]] = {}
     for one in turns:
         rate, place, library, _ = one["turn"]
         for nbytes, samples in one["samples"].items():
-            found.setdefault((rate, place, library, int(nbytes)), []).extend(samples)
+            medians = found.setdefault((rate, place, library, int(nbytes)), [])
+            medians.append(round(statistics.median(samples) * 1e6, 2))
     processor = describe_processor()
-    for (rate, place, library, size), samples in found.items():
+    for (rate, place, library, size), medians in found.items():
         yield {
             "rate": rate, "place": place, "library": library, "bytes": size,
-            "median_us": round(statistics.median(samples) * 1e6, 2),
-            "min_us": round(min(samples) * 1e6, 2), "samples": len(samples),
-            "processor": processor,
+            "rounds_us": medians, "least_us": min(medians), "processor": processor,
         }  # fmt: skip

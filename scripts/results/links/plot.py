@@ -12,6 +12,12 @@ from page import of, size
 
 STYLES: dict[str, dict[str, Any]] = {
     "weft": {"label": "Weft", "color": "#1f6fb4", "linewidth": 2.2, "zorder": 3},
+    "weft_system": {
+        "label": "Weft, libfabric 1.17",
+        "color": "#1f6fb4",
+        "linestyle": "--",
+        "zorder": 3,
+    },
     "openmpi": {"label": "Open MPI", "color": "#3a923a"},
     "mpich": {"label": "MPICH", "color": "#9367b8"},
     "weft_torch": {"label": "Weft, torch", "color": "#1f6fb4", "linestyle": ":", "zorder": 3},
@@ -30,13 +36,13 @@ def plot(rows: list[Row], rate: str, path: Path) -> None:
         _panel(axes, of(rows, place=place), rate, place)
     legend.axis("off")
     legend.legend(*panels[0].get_legend_handles_labels(), loc="center", fontsize="large")
-    figure.suptitle(f"Allreduce between hosts, {rate}: median time of the slowest rank")
+    figure.suptitle(f"Allreduce between hosts, {rate}: the slowest rank's time")
     figure.savefig(path, dpi=100)
 
 
 def _panel(axes: Any, rows: list[Row], rate: str, place: str) -> None:
     for library, style in STYLES.items():
-        points = {SIZES.index(row["bytes"]): row["median_us"] for row in of(rows, library=library)}
+        points = {SIZES.index(row["bytes"]): row["least_us"] for row in of(rows, library=library)}
         axes.plot(points.keys(), points.values(), marker="o", markersize=4, **style)
     if RATES[rate] is not None:
         bound = {SIZES.index(nbytes): wire(rate, place, nbytes) for nbytes in SIZES[1:]}
