@@ -1,6 +1,6 @@
 """Writes docs/results/hosts.md's tables and plots: allreduce between hosts, beside other libraries.
 
-From hosts.jsonl; --data first measures anew (a quarter of an hour; needs root and `make peers`):
+From hosts.jsonl; --data first measures anew (twenty minutes; needs root and `make peers`):
 hosts are network namespaces of this machine, as in tests/hosts. A run that was stopped goes on
 where it was.
 """

@@ -105,8 +105,8 @@ class Endpoint {
   virtual Arrival arrival(int peer, int channel, std::uint64_t number) = 0;
   // Tells `peer` that its messages 0 .. total-1 on `channel` are done with.
   virtual void credit(int peer, int channel, std::uint64_t total) = 0;
-  // Whether `peer` has credited our messages 0 .. total-1 on `channel`. The last depth() / 4 credits
-  // may be long in coming, but those of a payload that is not reusable() without.
+  // Whether `peer` has credited our messages 0 .. total-1 on `channel`. The last depth() / 4
+  // credits may be long in coming, but those of a payload that is not reusable() without.
   virtual bool credited(int peer, int channel, std::uint64_t total) = 0;
   // Whether the place of message `number`'s payload of `bytes` may change: it is credited, or was
   // sent and is not read there.

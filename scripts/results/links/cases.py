@@ -15,10 +15,9 @@ PLACES = {
     "4 x 1": [0, 1, 2, 3],
     "1, 2 and 1": [0, 1, 1, 2],
 }
-# Of the turns of a library.
-ROUNDS = {
-    "weft": 3, "weft_system": 3, "openmpi": 3, "mpich": 3, "weft_torch": 1, "gloo": 1,
-}  # fmt: skip
+# Of a library's turns on a link: most where the processor decides alone.
+ROUNDS = {"1 Gbit/s": 3, "10 Gbit/s": 3, "unlimited": 6}
+TORCH_ROUNDS = {"1 Gbit/s": 1, "10 Gbit/s": 1, "unlimited": 3}  # ratios are far from 1
 SECONDS = 0.15  # of a case in a turn
 Row = dict[str, Any]
 
@@ -26,6 +25,11 @@ Row = dict[str, Any]
 def hosts(place: str) -> int:
     """How many."""
     return max(PLACES[place]) + 1
+
+
+def rounds(rate: str, library: str) -> int:
+    """How often a library has its turn."""
+    return (TORCH_ROUNDS if library in ("weft_torch", "gloo") else ROUNDS)[rate]
 
 
 def wire(rate: str, place: str, nbytes: int) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from links.cases import PLACES, RATES, ROUNDS, SECONDS, SIZES, Row, hosts
+from links.cases import PLACES, RATES, SECONDS, SIZES, Row, hosts, rounds
 from links.libraries import LIBRARIES, on_hosts
 
 from weft.bench.cases import Case
@@ -49,11 +50,11 @@ def measured(kept: Path) -> list[Row]:
 def _turns() -> list[Turn]:
     return [
         (rate, place, library, number)
-        for number in range(max(ROUNDS.values()))
+        for number in range(max(rounds(*each) for each in itertools.product(RATES, LIBRARIES)))
         for rate in RATES
         for place in PLACES
         for library in LIBRARIES
-        if number < ROUNDS[library]
+        if number < rounds(rate, library)
     ]
 
 
