@@ -81,7 +81,7 @@ TEST(Selector, BuiltInForSeveralNodes) {
   const std::vector<int> even = {0, 0, 1, 1}, mixed = {0, 1, 0, 1, 1}, three = {0, 1, 1, 2};
   const std::vector<Case> table = {
       {even, kAllreduce, (256 << 10) - 1,
-       "allreduce/multi_leader(inner=direct,leaders=1,node=2,outer=recursive_doubling,chunk=64K)"},
+       "allreduce/multi_leader(inner=direct,leaders=1,node=2,outer=recursive_doubling,chunk=256K)"},
       {even, kAllreduce, 256 << 10, "allreduce/two_level(node=2,chunk=256K)"},
       {mixed, kAllreduce, 256 << 10, "allreduce/two_level(place=[0,1,0,1,1],chunk=256K)"},
       {three, kAllreduce, 32 << 10, "allreduce/two_level(place=[0,1,1,2],chunk=256K)"},

@@ -129,8 +129,8 @@ std::string Address::obstacle(const Address& peer) const {
   }
   if (peer.provider != provider) {
     return "its libfabric provider is " + peer.provider + ", here it is " + provider +
-           "; set WEFT_OFI_PROVIDER to the same on all ranks, or WEFT_INTERFACE to interfaces of "
-           "one network";
+           "; set WEFT_LIBFABRIC and WEFT_OFI_PROVIDER to the same on all ranks, or WEFT_INTERFACE "
+           "to interfaces of one network";
   }
   if (peer.rails.size() != rails.size()) {
     return "it has " + std::to_string(peer.rails.size()) + " rails, here there are " +

@@ -14,8 +14,12 @@
 #include "fabric/ofi/lanes.h"
 #include "fabric/ofi/memory.h"
 #include "fabric/ofi/reached.h"
+#include "weft/error.h"
 
 namespace weft::ofi {
+
+// Begins an error about a member.
+inline std::string rank(std::size_t place) { return "rank " + std::to_string(place) + ": "; }
 
 // What the parts of one fabric share.
 struct Parts {
@@ -79,7 +83,7 @@ class OfiEndpoint final : public Endpoint, private Lane {
   void join_peers(Clock::time_point deadline);
   // False: not until then. Throws PeerLost.
   bool joined_by(std::size_t place, Clock::time_point deadline);
-  void await_joined(std::size_t place, Clock::time_point deadline);
+  Timeout late(std::size_t place) const;
 
   const ForkMark mark_;
   const Parts parts_;

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric/ofi/link.h"
@@ -91,7 +92,23 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
 
  private:
   friend class Registration;
-  class Locked;
+  // Holds the port's lock.
+  class Locked {
+   public:
+    explicit Locked(Port& port) : port_(port), lock_(port.mutex_) {}
+    Locked(Port& port, std::try_to_lock_t how) : port_(port), lock_(port.mutex_, how) {}
+    ~Locked() {
+      if (!lock_) return;
+      const auto done_with = std::exchange(port_.done_with_, {});
+      lock_.unlock();
+    }
+    explicit operator bool() const { return static_cast<bool>(lock_); }
+
+   private:
+    Port& port_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
   Port(const Provider& provider, std::shared_ptr<Receiver> receiver);
   void send_small(Link& link, std::size_t rail, const void* packet, std::size_t length,
                   const Account& account);
