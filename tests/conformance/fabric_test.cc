@@ -167,6 +167,34 @@ TEST_P(FabricTest, BulkPayloadsAreReachedInFreshMemory) {
   });
 }
 
+// What a peer has not credited is memory that it keeps: a sender that nobody reads stops.
+TEST_P(FabricTest, UnreadPayloadsHoldTheirSenderBack) {
+  constexpr std::size_t kBytes = 200 << 10;
+  constexpr std::uint64_t kMost = 30;
+  run([&](LaneRank& r) {
+    const SymmetricBlock block = r.fabric->allocate(kBytes);
+    const int to = (r.me + 1) % r.size, from = (r.me + r.size - 1) % r.size;
+    std::uint64_t posted = 0;
+    const auto reusable = [&] { return r.lane->reusable(to, 0, posted - 1, kBytes); };
+    do {
+      Header bulk = header(kBytes, r.me, posted);
+      bulk.input = block.where;
+      r.lane->post(to, 0, posted++, bulk, block.data);
+      await("the network", [&] { return r.lane->unsent() != to; });
+    } while (posted < kMost && reusable());
+    EXPECT_LT(posted, kMost);
+    const auto theirs = r.exchange("posted", std::to_string(posted));
+    const std::uint64_t sent = std::stoull(theirs[static_cast<std::size_t>(from)]);
+    for (std::uint64_t n = 0; n < sent; ++n) {
+      (void)r.await_message(from, 0, n);
+      r.lane->credit(from, 0, n + 1);
+    }
+    await("memory", reusable);
+    r.meet("read");
+    r.fabric->release(block);
+  });
+}
+
 TEST_P(FabricTest, ReachRefusesMemoryOutsideOfASegment) {
   run([&](LaneRank& r) {
     constexpr std::size_t kBytes = 512 << 10;  // more than any fabric sends with the message

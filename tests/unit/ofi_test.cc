@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fabric/ofi/address.h"
+#include "fabric/ofi/ahead.h"
 #include "fabric/ofi/inbox.h"
 #include "fabric/ofi/interface.h"
 #include "fabric/ofi/library.h"
@@ -143,6 +144,19 @@ TEST(OfiInbox, RefusesWhatMakesNoSense) {
   EXPECT_FALSE(takes(5, 8)) << "twice, ahead of others";
   EXPECT_TRUE(inbox.take_write(3));
   EXPECT_FALSE(inbox.take_write(3)) << "twice";
+}
+
+TEST(OfiAhead, CountsWhatIsNotCredited) {
+  Ahead ahead;
+  EXPECT_EQ(ahead.bytes(0), 0u);
+  for (std::uint64_t n = 0; n < 3 * kDepth; ++n) {
+    ahead.add(n);
+    EXPECT_EQ(ahead.bytes(n), n);
+    EXPECT_EQ(ahead.bytes(n + 1), 0u) << "all is credited";
+    if (n > 0) {
+      EXPECT_EQ(ahead.bytes(n - 1), 2 * n - 1);
+    }
+  }
 }
 
 TEST(OfiPacket, CreditsComeBackFromTheirLowBits) {

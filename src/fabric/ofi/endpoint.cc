@@ -35,13 +35,16 @@ void OfiEndpoint::post(int peer, int channel, std::uint64_t number, const Header
   assert(peer != me_);
   mark_.check();
   Peer& to = at(peer);
+  Stream& stream = this->stream(peer, channel);
   MessagePacket packet;
   packet.packet = {.pair = to.pair,
                    .kind = PacketKind::kMessage,
                    .channel = static_cast<std::uint8_t>(channel),
-                   .credits = static_cast<std::uint16_t>(to.due[static_cast<std::size_t>(channel)]),
+                   .credits = static_cast<std::uint16_t>(stream.due),
                    .number = number};
-  to.told[static_cast<std::size_t>(channel)] = to.due[static_cast<std::size_t>(channel)];
+  stream.told = stream.due;
+  stream.bytes = 0;
+  stream.posted.add(header.bytes);
   packet.signature = header.signature;
   packet.bytes = header.bytes;
   Link& link = to.remote->link();
@@ -83,12 +86,15 @@ Arrival OfiEndpoint::arrival(int peer, int channel, std::uint64_t number) {
 void OfiEndpoint::credit(int peer, int channel, std::uint64_t total) {
   mark_.check();
   Peer& to = at(peer);
-  std::uint64_t& due = to.due[static_cast<std::size_t>(channel)];
-  std::uint64_t& told = to.told[static_cast<std::size_t>(channel)];
+  Stream& stream = this->stream(peer, channel);
   bool place = false;  // at the peer, which may be waiting for it
-  for (; due < total; ++due) place |= !to.incoming.let_go(channel, due);
-  if (!place && total - told < kCreditsHeld) return;
-  told = total;
+  for (; stream.due < total; ++stream.due) {
+    stream.bytes += to.incoming.at(channel, stream.due).header->bytes;
+    place |= !to.incoming.let_go(channel, stream.due);
+  }
+  if (!place && total - stream.told < kCreditsHeld && stream.bytes < kBytesHeld) return;
+  stream.told = total;
+  stream.bytes = 0;
   const Packet credit{.pair = to.pair,
                       .kind = PacketKind::kCredit,
                       .channel = static_cast<std::uint8_t>(channel),
@@ -104,11 +110,11 @@ bool OfiEndpoint::credited(int peer, int channel, std::uint64_t total) {
 }
 
 bool OfiEndpoint::reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) {
+  if (credited(peer, channel, number + 1)) return true;
+  const std::uint64_t first = at(peer).incoming.credits(channel);
   // acquire: pairs with the release in Port::finish().
-  if (bytes <= parts_.port->eager() &&
-      unsent_->by_peer[static_cast<std::size_t>(peer)].load(std::memory_order_acquire) == 0)
-    return true;
-  return credited(peer, channel, number + 1);
+  return bytes <= parts_.port->eager() && stream(peer, channel).posted.bytes(first) < kBytesAhead &&
+         unsent_->by_peer[static_cast<std::size_t>(peer)].load(std::memory_order_acquire) == 0;
 }
 
 std::byte* OfiEndpoint::reach(int peer, Location where, std::size_t bytes) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "fabric/ofi/ahead.h"
 #include "fabric/ofi/ending.h"
 #include "fabric/ofi/incoming.h"
 #include "fabric/ofi/lanes.h"
@@ -59,13 +60,19 @@ class OfiEndpoint final : public Endpoint, private Lane {
   std::string why_aborted() const override;
 
  private:
+  // One channel of a pair.
+  struct Stream {
+    std::uint64_t due = 0;    // our credits
+    std::uint64_t told = 0;   // of them, what the peer was sent
+    std::uint64_t bytes = 0;  // of the others
+    Ahead posted;             // by us
+  };
   struct Peer {
     std::shared_ptr<Remote> remote;
     std::uint32_t pair = 0;  // the peer's number for this lane and us
     Incoming incoming;
     // The lane's thread only.
-    std::array<std::uint64_t, kMaxChannels> due{};   // our credits
-    std::array<std::uint64_t, kMaxChannels> told{};  // of them, what the peer was sent
+    std::array<Stream, kMaxChannels> streams{};
     Reached reached;
     std::uint32_t asked = 0;  // the last segment that it was asked about
   };
@@ -77,6 +84,9 @@ class OfiEndpoint final : public Endpoint, private Lane {
   void take_abort(std::size_t place, std::uint64_t sent, const std::string& why) override;
   std::uint64_t last_entered() const override;
 
+  Stream& stream(int peer, int channel) {
+    return at(peer).streams[static_cast<std::size_t>(channel)];
+  }
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   Payload lies_at(const Header& header);
   Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }

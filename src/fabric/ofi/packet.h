@@ -49,18 +49,23 @@ struct Packet {
 };
 static_assert(sizeof(Packet) == 16);
 
+// Of payload in a packet. With a write and a packet for it messages of any length took longer
+// (docs/performance.md); receives for longer ones would set too much memory aside.
+inline constexpr std::size_t kMostEagerBytes = 256 << 10;
+
 // Credits of messages that carry their payload are held back until so many are due, or until a
 // message goes the other way on their channel.
 inline constexpr std::uint64_t kCreditsHeld = kDepth / 4;
+// Or until they are of so many bytes. Without a credit a sender uses the place of a payload again
+// only while its peer has fewer than this before it; all of them are memory that the peer keeps.
+// More than what is held back, so that a peer which has read everything lets its sender go on.
+inline constexpr std::uint64_t kBytesHeld = 1 << 20, kBytesAhead = 4 << 20;
+static_assert(kBytesAhead >= kBytesHeld + kMostEagerBytes);
 // The total whose low bits are `low`, where it is near `known` and not below.
 inline std::uint64_t credits_near(std::uint64_t known, std::uint16_t low) {
   const auto ahead = static_cast<std::int16_t>(low - static_cast<std::uint16_t>(known));
   return ahead > 0 ? known + static_cast<std::uint64_t>(ahead) : known;
 }
-
-// Of payload in a packet. With a write and a packet for it messages of any length took longer
-// (docs/performance.md); receives for longer ones would set too much memory aside.
-inline constexpr std::size_t kMostEagerBytes = 256 << 10;
 
 // A message's packet, without a payload of more than kInlineBytes: that follows it.
 struct MessagePacket {
