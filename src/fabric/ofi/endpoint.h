@@ -15,12 +15,10 @@
 #include "fabric/ofi/lanes.h"
 #include "fabric/ofi/memory.h"
 #include "fabric/ofi/reached.h"
+#include "fabric/ticket.h"
 #include "weft/error.h"
 
 namespace weft::ofi {
-
-// Begins an error about a member.
-inline std::string rank(std::size_t place) { return "rank " + std::to_string(place) + ": "; }
 
 // What the parts of one fabric share.
 struct Parts {

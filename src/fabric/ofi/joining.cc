@@ -1,7 +1,6 @@
 // How the members of a lane come together.
 #include <algorithm>
 #include <chrono>
-#include <sstream>
 #include <thread>
 
 #include "fabric/ofi/endpoint.h"
@@ -13,31 +12,9 @@ namespace {
 // How long who answers waits for who speaks first.
 constexpr std::chrono::seconds kFirstWord(1);
 
-// "lane <number of its first pair> <members> <own place>"
-std::uint32_t parse_ticket(const std::string& ticket, std::size_t place, std::size_t members) {
-  std::istringstream in(ticket);
-  std::string word;
-  std::uint32_t first = 0;
-  std::size_t their_members = 0, their_place = 0;
-  if (!(in >> word >> first >> their_members >> their_place) || word != "lane") {
-    throw InvalidArgument(rank(place) + "damaged ticket of a lane");
-  }
-  if (their_members != members || their_place != place) {
-    throw InvalidArgument(rank(place) + "its lane has " + std::to_string(their_members) +
-                          " members and it is number " + std::to_string(their_place) +
-                          ", here they are " + std::to_string(members) +
-                          "; give all ranks the same members in the same order");
-  }
-  return first;
-}
-
 }  // namespace
 
-std::string OfiEndpoint::ticket() const {
-  std::ostringstream out;
-  out << "lane " << first_pair_ << ' ' << peers_.size() << ' ' << me_;
-  return out.str();
-}
+std::string OfiEndpoint::ticket() const { return ticket_of(first_pair_, peers_.size(), me_); }
 
 void OfiEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_point deadline) {
   mark_.check();
@@ -47,7 +24,8 @@ void OfiEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_p
   }
   const auto me = static_cast<std::uint32_t>(me_);
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (peers_[i].remote) peers_[i].pair = parse_ticket(tickets[i], i, peers_.size()) + me;
+    if (peers_[i].remote)
+      peers_[i].pair = static_cast<std::uint32_t>(parse_ticket(tickets[i], i, peers_.size())) + me;
   }
   join_peers(deadline);
   // release: an abort() on another thread sees the peers' pairs.

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <sstream>
 #include <utility>
 
 #include "base/prefetch.h"
+#include "fabric/ticket.h"
 #include "weft/error.h"
 
 namespace weft::shm {
 namespace {
-
-std::string rank(std::size_t place) { return "rank " + std::to_string(place) + ": "; }
 
 // Runs `wait` and lets its error name the rank.
 template <typename Wait>
@@ -24,24 +22,6 @@ auto naming(std::size_t place, Wait wait) {
   } catch (const Timeout& error) {
     throw Timeout(rank(place) + error.what());
   }
-}
-
-// "lane <location> <members> <own place>"
-Location parse_ticket(const std::string& ticket, std::size_t place, std::size_t members) {
-  std::istringstream in(ticket);
-  std::string word;
-  Location where;
-  std::size_t their_members = 0, their_place = 0;
-  if (!(in >> word >> where.bits >> their_members >> their_place) || word != "lane") {
-    throw InvalidArgument(rank(place) + "damaged ticket of a lane");
-  }
-  if (their_members != members || their_place != place) {
-    throw InvalidArgument(rank(place) + "its lane has " + std::to_string(their_members) +
-                          " members and it is number " + std::to_string(their_place) +
-                          ", here they are " + std::to_string(members) +
-                          "; give all ranks the same members in the same order");
-  }
-  return where;
 }
 
 }  // namespace
@@ -73,11 +53,7 @@ ShmEndpoint::~ShmEndpoint() {
   segments_->release(block_);
 }
 
-std::string ShmEndpoint::ticket() const {
-  std::ostringstream out;
-  out << "lane " << block_.where.bits << ' ' << peers_.size() << ' ' << me_;
-  return out.str();
-}
+std::string ShmEndpoint::ticket() const { return ticket_of(block_.where.bits, peers_.size(), me_); }
 
 void ShmEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_point deadline) {
   mark_.check();
@@ -88,7 +64,7 @@ void ShmEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_p
   std::vector<Location> where;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     const bool read = serves(i) || static_cast<int>(i) == me_;
-    where.push_back(read ? parse_ticket(tickets[i], i, peers_.size()) : Location{});
+    where.push_back(read ? Location{parse_ticket(tickets[i], i, peers_.size())} : Location{});
     if (serves(i)) peers_[i].reached.remote().ask(segment_of(where[i]));
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
