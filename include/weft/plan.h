@@ -40,10 +40,9 @@ enum class Verb : std::uint8_t {
   kReduce,  // dst (one or two) = src[0] + src[1] + ..., from the left or as a balanced tree
   kPut,     // like copying src into the own slot and then `signal`, but src may be read
             // late: until a `flush`, or until an event that follows the readers' last reads.
-            // With a dst for each destination, in its output: read at once, and written there
-            // where that is symmetric memory and a message has said where it lies, else into
-            // the own slot. The reader finds it in the slot either way; copying it from there
-            // to that dst, as it must, then writes nothing.
+            // With a dst for each destination, in its output: written there at once where that
+            // is symmetric memory and a message has said where it lies. The reader finds it in the
+            // slot either way; copying it from there to that dst, as it must, then writes nothing.
   kSignal,  // sends the own slot as filled (or nothing) to one or many ranks
   kWait,    // until the next message of a peer on a channel is here
   kCredit,  // returns the oldest message of a peer on a channel, in order

@@ -1,7 +1,8 @@
 """Writes docs/results/provider.md's tables: Weft beside libfabric's ping-pong, and on two rails.
 
 From provider.jsonl; --data first measures anew (two minutes): hosts are network namespaces of
-this machine, as in tests/hosts. Needs fi_pingpong (Debian, Ubuntu: libfabric-bin), `make peers`.
+this machine, as in tests/hosts. Needs fi_pingpong (Debian, Ubuntu: libfabric-bin), a C compiler,
+`make peers`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,8 @@ RATE = "1gbit"
 LONG = 25 << 20
 RAILS = {"one rail": "eth0", "two rails": "eth0,eth1"}
 PING, ONE, ROW = "fi_pingpong", "Weft, one at a time", "Weft, 64 in a row"
+WAY, BOTH = "exchange.c, one way", "exchange.c, both at once"
+EXCHANGE = ROOT / "build/exchange"
 Row = dict[str, Any]
 
 
@@ -80,6 +84,22 @@ def ping_pong(network: Network, fabric: Libfabric) -> float:
     return float(line.split()[header.split().index("usec/xfer")]) * 1e-6
 
 
+def exchange(network: Network, fabric: Libfabric) -> tuple[float, float]:
+    """The same by links/exchange.c, and seconds of an exchange in which both send at once."""
+    with tempfile.TemporaryDirectory() as directory:
+        ends = [
+            subprocess.Popen(
+                [*network.prefix(rank), "taskset", "-c", str(rank), str(EXCHANGE), fabric.provider,
+                 network.addresses[rank], directory, str(rank)],
+                stdout=subprocess.PIPE, text=True, env=os.environ | fabric.search,
+            )
+            for rank in range(2)
+        ]  # fmt: skip
+        said = [end.communicate(timeout=30)[0] for end in ends]
+    one_way, both = said[0].split()
+    return float(one_way) * 1e-6, float(both) * 1e-6
+
+
 def measured() -> list[Row]:
     """All rows. What is compared takes turns; processes are fresh in each."""
     sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "tests/hosts")]
@@ -90,9 +110,13 @@ def measured() -> list[Row]:
     def add(fabric: Libfabric, what: str, nbytes: int, taken: float) -> None:
         found.setdefault((fabric.name, what, nbytes), []).append(taken)
 
+    source = Path(__file__).parent / "links/exchange.c"
+    subprocess.run(["cc", "-O2", source, "-lfabric", "-o", EXCHANGE], check=True)
     with Network(2) as network, Network(2, rate=RATE, rails=2) as limited:
         for _, fabric in steps("turns", list(itertools.product(range(ROUNDS), FABRICS))):
             add(fabric, PING, 8, ping_pong(network, fabric))
+            for what, taken in zip((WAY, BOTH), exchange(network, fabric), strict=True):
+                add(fabric, what, 8, taken)
             add(fabric, ONE, 8, weft(network, fabric, 8, "eth0", batched=False))
             add(fabric, ROW, 8, weft(network, fabric, 8, "eth0", batched=True))
             for name, interfaces in RAILS.items():

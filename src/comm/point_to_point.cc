@@ -29,6 +29,7 @@ PointToPoint::PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpo
 PointToPoint::~PointToPoint() {
   engine_->detach(this);
   fate_->remove(endpoint_.get());
+  if (pending()) endpoint_->recall();
   if (!state_.slots.leased()) return;
   bool idle = state_.slots.idle(*endpoint_);
   engine_->arenas().give_back(state_.slots.release(), idle);
@@ -157,6 +158,7 @@ void PointToPoint::finish(Owned operation, std::exception_ptr error, Finished& f
 }
 
 void PointToPoint::fail_all(std::exception_ptr error, Finished& finished) {
+  endpoint_->recall();
   while (Owned operation = next_submitted()) finish(std::move(operation), error, finished);
   for (auto& posted : matcher_.clear()) finish(std::move(posted.receive), error, finished);
   for (Peer& peer : peers_) {

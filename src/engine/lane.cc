@@ -22,6 +22,7 @@ Lane::Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, i
 Lane::~Lane() {
   engine_->detach(this);
   fate_->remove(endpoint_.get());
+  if (pending()) endpoint_->recall();
   if (!state_.slots.leased()) return;
   bool idle = state_.slots.idle(*endpoint_);
   engine_->arenas().give_back(state_.slots.release(), idle);
@@ -60,6 +61,7 @@ void Lane::run_current(std::chrono::milliseconds timeout) {
 std::exception_ptr Lane::fail() {
   std::string aborted = endpoint_->why_aborted();
   fate_->end(aborted.empty() ? reason(std::current_exception(), me_) : aborted);
+  endpoint_->recall();
   try {
     throw;
   } catch (const PeerLost&) {

@@ -53,6 +53,16 @@ class Run {
  private:
   using Prepared = Round::Prepared;
   using Place = Round::Place;
+  // How a put's payload gets to one reader.
+  struct Way {
+    enum Kind {
+      kLoaded,     // it reads it where it lies
+      kDelivered,  // written into its output
+      kCarried,    // sent from where it lies
+      kStaged      // from the own slot
+    } kind;
+    std::byte* output = nullptr;  // kDelivered
+  };
 
   void enter_round();
   bool next_round();
@@ -62,7 +72,8 @@ class Run {
   // targets_ = scale * (sources_ added up), rounded for narrow slots.
   void combine(std::size_t count, double scale, kernels::Order order);
   bool put(const Prepared& now, std::size_t chunk);
-  bool deliver(const Prepared& now, std::size_t chunk);
+  void put_to(const Prepared& now, std::size_t i, const Span& part, Header head,
+              const std::byte* source);
   bool signal(const Prepared& now);
   bool wait(const Prepared& now);
   void credit(const Step& step);
@@ -96,12 +107,13 @@ class Run {
   std::size_t slot_offset(int channel) const;
   bool targets(const Prepared& now, const Span& span);
   bool room(const Step& step);
-  // Whether all that a step sends to may read the user's memory where it lies.
-  bool all_load(const Step& step) const;
   void send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
             std::size_t slot_end);
   void send_to(const Index& to, int plan_channel, const Header& header, const void* payload,
                std::size_t slot_begin, std::size_t slot_end);
+  // Before a payload that is read from the user's memory is sent.
+  void owe(const Index& to, int plan_channel, std::size_t bytes);
+  Way way_to(const Prepared& now, std::size_t i, const Span& part);
   Header header(std::size_t elements) const;
   void compare(int peer, const Header& header, std::size_t elements) const;
   [[noreturn]] void mismatch(int member, const Signature& ours, const Signature& theirs) const;
@@ -129,9 +141,11 @@ class Run {
   std::array<Filled, kMaxChannels> filled_;
   std::array<std::size_t, kMaxChannels> slot_base_{};
 
-  struct Debt {  // a put by reference that its reader has not credited
+  std::vector<Way> ways_;  // of the put that is at it
+  struct Debt {            // a put by reference that may not have been read
     int peer, channel;
     std::uint64_t number;
+    std::size_t bytes;
   };
   std::vector<Debt> debts_;
 
@@ -140,7 +154,6 @@ class Run {
   };
   std::vector<Remote> remote_;  // by plan rank, from its messages
 
-  std::vector<std::byte*> reached_;  // a put's destinations
   std::vector<kernels::Source> sources_;
   std::vector<kernels::Target> targets_;
 };

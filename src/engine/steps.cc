@@ -14,7 +14,7 @@ bool Run::go(const Prepared& now, std::size_t chunk) {
     case Verb::kReduce:
       return reduce(now, chunk);
     case Verb::kPut:
-      return now.step->dst.empty() ? put(now, chunk) : deliver(now, chunk);
+      return put(now, chunk);
     case Verb::kSignal:
       return signal(now);
     case Verb::kWait:
@@ -108,11 +108,6 @@ bool Run::room(const Step& step) {
   return true;
 }
 
-bool Run::all_load(const Step& step) const {
-  return std::all_of(step.peers.begin(), step.peers.end(),
-                     [this](const Index& to) { return lane_->endpoint.loads(peer_of(to)); });
-}
-
 void Run::send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
                std::size_t slot_end) {
   for (const Index& index : step.peers)
@@ -126,75 +121,6 @@ void Run::send_to(const Index& to, int plan_channel, const Header& header, const
   std::uint64_t number = lane_->stream(peer, channel).posted++;
   lane_->endpoint.post(peer, channel, number, header, payload);
   if (slot_begin != slot_end) lane_->slots.note(slot_begin, slot_end, peer, channel, number);
-}
-
-bool Run::put(const Prepared& now, std::size_t chunk) {
-  const Step& step = *now.step;
-  if (!room(step)) return false;
-  Span part = span(now, chunk);
-  const Operand& from = step.src[0];
-  std::size_t bytes = part.count * binding_->element;
-  Header head = header(now.elements);
-  head.bytes = static_cast<std::uint32_t>(bytes);
-  const std::byte* source = user(from, place(now, 0), part);
-  if (bytes <= kInlineBytes) {
-    send(step, head, source, 0, 0);
-    return true;
-  }
-  if (Location base = binding_->where[static_cast<std::size_t>(from.buffer)];
-      base && all_load(step)) {
-    const std::byte* begin = binding_->user[static_cast<std::size_t>(from.buffer)];
-    head.input = base + static_cast<std::size_t>(source - begin);
-    int channel = channel_of(step.channel);
-    for (const Index& index : step.peers)
-      debts_.push_back({peer_of(index), channel, lane_->stream(peer_of(index), channel).posted});
-    send(step, head, source, 0, 0);
-    return true;
-  }
-  std::size_t begin = slot_offset(step.channel);
-  if (!slot_is_free(begin, begin + bytes)) return false;
-  kernels::copy(lane_->slots.at(begin), nullptr, source, bytes);
-  head.input = lane_->slots.where(begin);
-  send(step, head, lane_->slots.at(begin), begin, begin + bytes);
-  return true;
-}
-
-// Never by reference: stores into lines that another core has read are slow, and the next call
-// would store its result into these.
-bool Run::deliver(const Prepared& now, std::size_t chunk) {
-  const Step& step = *now.step;
-  if (!room(step)) return false;
-  Span part = span(now, chunk);
-  std::size_t bytes = part.count * binding_->element;
-  const std::byte* source = user(step.src[0], place(now, step.dst.size()), part);
-  Header head = header(now.elements);
-  head.bytes = static_cast<std::uint32_t>(bytes);
-  if (bytes <= kInlineBytes) {
-    send(step, head, source, 0, 0);
-    return true;
-  }
-  reached_.clear();
-  for (std::size_t i = 0; i < step.dst.size(); ++i)
-    reached_.push_back(reachable(place(now, i), part));
-  std::size_t begin = slot_offset(step.channel);
-  bool staged = std::find(reached_.begin(), reached_.end(), nullptr) != reached_.end();
-  if (staged) {
-    if (!slot_is_free(begin, begin + bytes)) return false;
-    kernels::copy(lane_->slots.at(begin), nullptr, source, bytes);
-  }
-  for (std::size_t i = 0; i < step.peers.size(); ++i) {
-    head.delivered = reached_[i] != nullptr;
-    if (reached_[i]) {
-      kernels::copy(reached_[i], nullptr, source, bytes);
-      head.input = {offset_of(place(now, i), part)};
-      send_to(step.peers[i], step.channel, head, nullptr, 0, 0);
-    } else {
-      head.input = lane_->slots.where(begin);
-      send_to(step.peers[i], step.channel, head, lane_->slots.at(begin), begin, begin + bytes);
-    }
-  }
-  ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
-  return true;
 }
 
 bool Run::signal(const Prepared& now) {
@@ -243,7 +169,7 @@ void Run::credit(const Step& step) {
 
 bool Run::flushed() {
   std::erase_if(debts_, [&](const Debt& debt) {
-    return lane_->endpoint.credited(debt.peer, debt.channel, debt.number + 1);
+    return lane_->endpoint.reusable(debt.peer, debt.channel, debt.number, debt.bytes);
   });
   if (!debts_.empty()) blocked_on_ = debts_.front().peer;
   return debts_.empty();

@@ -95,10 +95,11 @@ class Endpoint {
 
   // Messages to `peer` on `channel` are numbered from 0. Number n needs room, which the caller
   // has checked: the peer has credited all but depth() - 1 of those before it.
-  // `payload` has header.bytes bytes, unless they are delivered. More than kInlineBytes of them lie
-  // at header.input and stay as they are until they are reusable(): a peer that loads() reads them
-  // there, to any other they are sent. Everything this thread wrote before is visible to a peer
-  // that loads(), and sees the message; to any other, the payload.
+  // `payload` has header.bytes bytes, unless they are delivered. More than kInlineBytes of them
+  // stay as they are until they are reusable(), and lie at header.input, or, if that is nowhere and
+  // the lane carries() so many, anywhere. A peer that loads() reads them there, to any other they
+  // are sent. Everything this thread wrote before is visible to a peer that loads(), and sees the
+  // message; to any other, the payload.
   virtual void post(int peer, int channel, std::uint64_t number, const Header& header,
                     const void* payload) = 0;
   // Message `number` from `peer`, if it is here.
@@ -115,6 +116,13 @@ class Endpoint {
   bool room(int peer, int channel, std::uint64_t number) {
     return number < depth_ || credited(peer, channel, number - depth_ + 1);
   }
+
+  // Whether payloads of so many bytes for `peer` may lie anywhere in the caller's memory.
+  virtual bool carries(int peer, std::size_t bytes) const = 0;
+  // Of a lane that has failed, or goes with calls open: after it nothing in the caller's memory
+  // matters to a peer any more.
+  // Takes at most a second, for what is on its way.
+  virtual void recall() = 0;
 
   // Whether this rank and `peer` load and store each other's symmetric memory. To one that does
   // not, messages never say where user buffers lie.

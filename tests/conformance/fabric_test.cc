@@ -167,6 +167,33 @@ TEST_P(FabricTest, BulkPayloadsAreReachedInFreshMemory) {
   });
 }
 
+// Payloads of the caller's own memory, which changes as soon as it may.
+TEST_P(FabricTest, CarriesFromAnywhereToAllThatDoNotLoad) {
+  constexpr std::uint64_t kMessages = 40;
+  const auto length = [](std::uint64_t n) { return std::size_t{449} + n * 383; };
+  run([&](LaneRank& r) {
+    for (std::uint64_t n = 0; n < kMessages; ++n) {
+      r.for_peers([&](int to) {
+        ASSERT_EQ(r.lane->carries(to, length(n)), !r.lane->loads(to));
+        if (r.lane->loads(to)) return;
+        auto data = payload(length(n), r.me, to, n);
+        r.lane->post(to, 0, n, header(length(n), r.me, n), data.data());
+        await("memory",
+              [&] { return r.lane->unsent() != to && r.lane->reusable(to, 0, n, length(n)); });
+        std::ranges::fill(data, std::byte{0xAB});
+      });
+      r.for_peers([&](int from) {
+        if (r.lane->loads(from)) return;
+        const Arrival seen = r.await_message(from, 0, n);
+        const auto expected = payload(length(n), from, r.me, n);
+        ASSERT_EQ(0, std::memcmp(r.payload(from, seen), expected.data(), length(n)));
+        r.lane->credit(from, 0, n + 1);
+      });
+    }
+    r.meet("read");
+  });
+}
+
 // What a peer has not credited is memory that it keeps: a sender that nobody reads stops.
 TEST_P(FabricTest, UnreadPayloadsHoldTheirSenderBack) {
   constexpr std::size_t kBytes = 200 << 10;

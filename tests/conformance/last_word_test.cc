@@ -31,6 +31,8 @@ class Delayed final : public Endpoint {
   bool credited(int peer, int channel, std::uint64_t total) override {
     return to_->credited(peer, channel, total);
   }
+  bool carries(int peer, std::size_t bytes) const override { return to_->carries(peer, bytes); }
+  void recall() override { to_->recall(); }
   bool loads(int peer) const override { return to_->loads(peer); }
   bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override {
     return to_->reusable(peer, channel, number, bytes);

@@ -1,18 +1,24 @@
-"""A newer libfabric than the system's: the one that MPICH's package brings along."""
+"""A newer libfabric than the system's: scripts/setup takes it from MPICH's package."""
 
 from __future__ import annotations
 
+import itertools
+import os
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import weft
 from weft import _core
 
 from network import Hosts, obstacle
 
-NEWER = Path(__file__).parents[2] / "build/peers/mpich/venv/lib/mpich/libfabric.so.1"
-REASON = obstacle() or ("" if NEWER.exists() else f"{NEWER} is not there: make peers")
+NEWER = Path(__file__).parents[2] / "build/libfabric/lib/mpich/libfabric.so.1"
+REASON = obstacle() or ("" if NEWER.exists() else f"{NEWER} is not there: scripts/setup test")
 pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON)
 
 # Within a packet's body, with its packet, and written to its place.
@@ -38,3 +44,48 @@ def test_payloads_go_with_their_messages(places, interfaces):
         for text in team.run(allreduce):
             assert "libfabric 2." in text
             assert ", tcp on eth0" in text
+
+
+# What rank 0 sends and rank 1 gets.
+CALLS = {
+    "broadcast": lambda comm, x: comm.broadcast(x, 0, async_op=True),
+    "send": lambda comm, x: comm.irecv(x, 0) if comm.rank else comm.isend(x, 1),
+}
+
+
+def fail_on_the_way(job, name):
+    """What rank 1 got in its buffer, and why no more: it slept until rank 0 had given up."""
+    comm = job.communicator(timeout=20 if job.rank else 1)
+    other = comm.allgather(np.array([os.getpid()])).ravel()[1]
+    done = Path(job.directory) / "done"
+    x = np.full(1 << 20, 1 - job.rank, dtype="float32")
+    request = CALLS[name](comm, x)
+    if job.rank == 0:
+        time.sleep(0.2)
+        os.kill(other, signal.SIGSTOP)
+        with pytest.raises(weft.Timeout, match="rank 1"):
+            request.wait()
+        x[:] = 7
+        os.kill(other, signal.SIGCONT)
+        while not done.exists():
+            time.sleep(0.01)
+        return None
+    with pytest.raises((weft.Aborted, weft.PeerLost)) as failure:
+        request.wait()
+    done.touch()
+    return set(x.tolist()), str(failure.value)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_memory_is_the_callers_after_a_failure(name):
+    """What was on its way from there when rank 0 gave up, and changed then, reaches nobody."""
+    env = {"WEFT_LIBFABRIC": str(NEWER)}
+    with Hosts([0, 1], rate="50mbit") as hosts:
+        for host, which in itertools.product(range(2), ("rmem", "wmem")):
+            # The system shall hold little of what is sent.
+            small = f"echo 4096 65536 65536 > /proc/sys/net/ipv4/tcp_{which}"
+            subprocess.run([*hosts.network.prefix(host), "sh", "-c", small], check=True)
+        with hosts.team(env) as team:
+            seen, why = team.run(fail_on_the_way, name, timeout=20)[1]
+    assert seen <= {0.0, 1.0}
+    assert "rank 0" in why

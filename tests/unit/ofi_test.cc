@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -35,7 +36,8 @@ constexpr std::uint32_t kPlaced = kCarried + 4;  // is written to its place
 class Network final : public Returns {
  public:
   // Message `number`, its payload filled with it, cut to `length` if that is given.
-  Arrived message(std::uint64_t number, std::uint32_t bytes, std::size_t length = 0) {
+  Arrived message(std::uint64_t number, std::uint32_t bytes, std::size_t length = 0,
+                  std::optional<Seal> seal = {}) {
     auto op = std::make_unique<Op>();
     buffers_.push_back(std::make_unique<Buffer>());
     op->buffer = buffers_.back()->bytes;
@@ -43,10 +45,12 @@ class Network final : public Returns {
     packet.packet = {.kind = PacketKind::kMessage, .number = number};
     packet.signature.count = number;
     packet.bytes = bytes;
+    packet.tail = seal ? sizeof *seal : 0;
     const bool carries = bytes <= kCarried;
     op->length = length ? length : carries ? packet.with_payload() : MessagePacket::kWithPlace;
     std::memcpy(op->buffer, &packet, MessagePacket::kHead);
     if (carries) std::memset(op->buffer + MessagePacket::kHead, int(number % 251), bytes);
+    if (seal) std::memcpy(op->buffer + MessagePacket::kHead + bytes, &*seal, sizeof *seal);
     ++out;
     return {op.release(), {this}};
   }
@@ -59,7 +63,7 @@ class Network final : public Returns {
 
  private:
   struct Buffer {
-    alignas(64) std::byte bytes[MessagePacket::kHead + kCarried];
+    alignas(64) std::byte bytes[MessagePacket::most(kCarried)];
   };
   std::vector<std::unique_ptr<Buffer>> buffers_;
 };
@@ -125,6 +129,23 @@ TEST(OfiInbox, KeepsALongPayloadUntilItIsLetGo) {
     EXPECT_EQ(network.out, 1);
   }
   EXPECT_EQ(network.out, 0) << "the inbox left";
+}
+
+TEST(OfiInbox, NeverShowsAPayloadWhoseSealIsBroken) {
+  Network network;
+  {
+    Inbox inbox;
+    for (std::uint64_t n = 0; n < 3; ++n) {
+      Arrived packet = network.message(n, kCarried, 0, n == 1 ? Seal::kBroken : Seal::kWhole);
+      ASSERT_TRUE(inbox.take_packet(packet)) << "it makes sense";
+      EXPECT_EQ(packet != nullptr, n == 1);
+    }
+    ASSERT_NE(inbox.at(0).inlined, nullptr);
+    EXPECT_EQ(inbox.at(0).inlined[kCarried - 1], std::byte{0});
+    EXPECT_EQ(inbox.at(1).header, nullptr);
+    EXPECT_EQ(inbox.at(2).header, nullptr) << "comes after it";
+  }
+  EXPECT_EQ(network.out, 0);
 }
 
 TEST(OfiInbox, RefusesWhatMakesNoSense) {

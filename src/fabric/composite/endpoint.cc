@@ -42,6 +42,11 @@ int CompositeEndpoint::unsent() {
   return near == kNobody ? far_->unsent() : near;
 }
 
+void CompositeEndpoint::recall() {
+  near_->recall();
+  far_->recall();
+}
+
 void CompositeEndpoint::entered(std::uint64_t sequence) {
   near_->entered(sequence);
   far_->entered(sequence);

@@ -34,6 +34,8 @@ class CompositeEndpoint final : public Endpoint {
   bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override {
     return to(peer).reusable(peer, channel, number, bytes);
   }
+  bool carries(int peer, std::size_t bytes) const override { return to(peer).carries(peer, bytes); }
+  void recall() override;
   bool loads(int peer) const override { return to(peer).loads(peer); }
   std::byte* reach(int peer, Location where, std::size_t bytes) override {
     return to(peer).reach(peer, where, bytes);

@@ -2,12 +2,19 @@
 
 #include <cassert>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "fabric/location.h"
 #include "weft/error.h"
 
 namespace weft::ofi {
+namespace {
+
+// How long peers get to take what a failed lane has sent them from the caller's memory.
+constexpr std::chrono::seconds kLastWay(1);
+
+}  // namespace
 
 OfiEndpoint::OfiEndpoint(Parts parts, const std::vector<std::shared_ptr<Remote>>& members, int me)
     : Endpoint(kDepth),
@@ -52,7 +59,8 @@ void OfiEndpoint::post(int peer, int channel, std::uint64_t number, const Header
     if (header.bytes > 0) std::memcpy(packet.body, payload, header.bytes);
     return parts_.port->send(link, &packet, packet.with_payload(), account(peer));
   }
-  Payload lying = lies_at(header);
+  Payload lying = lies_at(header, payload);
+  packet.tail = lying.source ? 0 : sizeof(Seal);
   if (header.bytes <= parts_.port->eager()) {
     return parts_.port->send(link, &packet, MessagePacket::kHead, std::move(lying), account(peer));
   }
@@ -66,14 +74,15 @@ void OfiEndpoint::post(int peer, int channel, std::uint64_t number, const Header
   parts_.port->send(link, &packet, MessagePacket::kWithPlace, account(peer));
 }
 
-Payload OfiEndpoint::lies_at(const Header& header) {
+Payload OfiEndpoint::lies_at(const Header& header, const void* payload) {
+  if (!header.input) return {nullptr, static_cast<const std::byte*>(payload), header.bytes};
   const std::uint32_t segment = segment_of(header.input);
   if (!source_ || source_->segment != segment) source_ = parts_.sources->find(segment);
   const std::uint64_t offset = offset_of(header.input);
   if (!source_ || offset > source_->bytes || header.bytes > source_->bytes - offset) {
     throw InternalError("a payload lies outside of the memory that is sent from");
   }
-  return {source_, offset, header.bytes};
+  return {source_, source_->data + offset, header.bytes};
 }
 
 Arrival OfiEndpoint::arrival(int peer, int channel, std::uint64_t number) {
@@ -142,7 +151,15 @@ int OfiEndpoint::unsent() {
       return static_cast<int>(i);
     }
   }
+  // What a lost one has not got, it gets no more, and whoever asks has the memory back.
+  parts_.port->break_seals(*unsent_);
   return kNobody;
+}
+
+void OfiEndpoint::recall() {
+  const auto until = Clock::now() + kLastWay;
+  while (unsent() != kNobody && Clock::now() < until) std::this_thread::yield();
+  parts_.port->break_seals(*unsent_);
 }
 
 // relaxed, twice: a progress report orders nothing.

@@ -45,6 +45,10 @@ class OfiEndpoint final : public Endpoint, private Lane {
   void credit(int peer, int channel, std::uint64_t total) override;
   bool credited(int peer, int channel, std::uint64_t total) override;
   bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override;
+  bool carries(int, std::size_t bytes) const override {
+    return parts_.port->seals() && bytes <= parts_.port->eager();
+  }
+  void recall() override;
   bool loads(int) const override { return false; }
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
   int unsent() override;
@@ -86,7 +90,7 @@ class OfiEndpoint final : public Endpoint, private Lane {
     return at(peer).streams[static_cast<std::size_t>(channel)];
   }
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
-  Payload lies_at(const Header& header);
+  Payload lies_at(const Header& header, const void* payload);
   Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }
   void join_peers(Clock::time_point deadline);
   // False: not until then. Throws PeerLost.

@@ -1,12 +1,25 @@
 #include "fabric/ofi/inbox.h"
 
+#include <cstring>
 #include <utility>
 
 namespace weft::ofi {
+namespace {
+
+// Whether the sender has taken the payload back. The lane has failed there.
+bool broken(const MessagePacket& packet) {
+  if (packet.tail == 0) return false;
+  Seal seal;
+  std::memcpy(&seal, packet.body + packet.bytes, sizeof seal);
+  return seal != Seal::kWhole;
+}
+
+}  // namespace
 
 bool Inbox::take_packet(Arrived& arrived) {
   const auto& packet = *reinterpret_cast<const MessagePacket*>(arrived->buffer);
   if (arrived->length < MessagePacket::kHead) return false;
+  if (packet.tail != 0 && packet.tail != sizeof(Seal)) return false;
   const bool with_payload = arrived->length == packet.with_payload();
   const bool with_place =
       packet.bytes > kInlineBytes && arrived->length == MessagePacket::kWithPlace;
@@ -15,6 +28,7 @@ bool Inbox::take_packet(Arrived& arrived) {
   const std::uint64_t first = shown_.load(std::memory_order_relaxed);
   const std::uint64_t number = packet.packet.number;
   if (number < first || number >= first + kDepth) return false;
+  if (broken(packet)) return true;
   Entry& entry = entries_[number % kDepth];
   if (entry.packet) return false;
   entry.header = {};

@@ -60,10 +60,10 @@ struct Source {
   std::unique_ptr<Registration> region;  // where the provider asks for one
 };
 
-// Bytes of a source.
+// Bytes of a source or, without one, of the caller's memory, which a seal follows.
 struct Payload {
   std::shared_ptr<const Source> source;
-  std::size_t offset = 0;
+  const std::byte* data = nullptr;
   std::size_t bytes = 0;
 };
 

@@ -26,6 +26,14 @@ Op* Ops::take(Op::Kind kind) {
   return op;
 }
 
+void Ops::break_seals(const Unsent& account) {
+  for (const auto& slab : slabs_) {
+    for (Op& op : slab->ops) {
+      if (op.account.unsent.get() == &account && op.sealed()) op.set_seal(Seal::kBroken);
+    }
+  }
+}
+
 void Ops::add_slab() {
   auto slab = std::make_unique<Slab>();
   slab->ops = std::vector<Op>(slab_);

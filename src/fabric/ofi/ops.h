@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -21,14 +22,17 @@ struct Op {
   enum class Kind { kReceive, kSend, kWrite } kind;
   Link* link;
   std::size_t rail;
-  std::size_t length;                    // of all that travels
-  std::byte* buffer;                     // of a slab
-  void* descriptor;                      // of the buffer
-  std::shared_ptr<const Source> source;  // of a payload, and what follows
-  std::size_t offset;
-  std::size_t bytes;
+  std::size_t length;  // of all that travels
+  std::byte* buffer;   // of a slab
+  void* descriptor;    // of the buffer
+  Payload payload;
   std::uint32_t mark;  // kWrite
   Account account;
+
+  // Of a payload from the caller's memory; lies in the buffer, where a smaller one would.
+  bool sealed() const { return payload.bytes > 0 && !payload.source; }
+  std::byte* seal() { return buffer + MessagePacket::kHead; }
+  void set_seal(Seal seal) { std::memcpy(this->seal(), &seal, sizeof seal); }
 };
 
 // Takes operations back that somebody was left with.
@@ -59,6 +63,8 @@ class Ops {
   // Throws Unsupported if memory cannot be registered.
   Op* take(Op::Kind kind);
   void give_back(Op* op) { free_.push_back(op); }
+  // Breaks the seals of what is sent from the caller's memory on this account.
+  void break_seals(const Unsent& account);
 
  private:
   struct Free {

@@ -9,12 +9,16 @@
 //   kMessage goes on
 //      16  24  signature
 //      40   4  bytes       of payload
-//      44   4  -
+//      44   4  tail        bytes that follow the payload: 0, or 8
 //      48   -  the payload, or 8 bytes: its place at the sender
+//       -   8  the seal, of a payload that came from the caller's memory
 //
 // A payload of more than the provider's eager bytes, which are above kInlineBytes, is written into
 // the receiver's copy of the sender's segment first. The write carries 32 bits of its own: which
 // message it belongs to. The two may arrive in either order.
+//
+// A seal is read after the payload, and broken before the caller has that memory back: where it is
+// whole, the payload is.
 //
 //   WriteMark   bits 0-5 number mod 64 | 6-8 channel | 9-31 pair
 #pragma once
@@ -29,7 +33,7 @@
 namespace weft::ofi {
 
 // Counts changes of this file and of message.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kWireVersion = 5;
+inline constexpr std::uint32_t kWireVersion = 6;
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -67,17 +71,20 @@ inline std::uint64_t credits_near(std::uint64_t known, std::uint16_t low) {
   return ahead > 0 ? known + static_cast<std::uint64_t>(ahead) : known;
 }
 
+enum class Seal : std::uint64_t { kBroken = 0, kWhole = 0x7365616c };
+
 // A message's packet, without a payload of more than kInlineBytes: that follows it.
 struct MessagePacket {
   Packet packet;
   Signature signature;
   std::uint32_t bytes = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t tail = 0;
   alignas(16) std::byte body[kInlineBytes];
 
   static constexpr std::size_t kHead = 48;  // before the body
   // Of the packet, as it travels.
-  std::size_t with_payload() const { return kHead + bytes; }
+  std::size_t with_payload() const { return kHead + bytes + tail; }
+  static constexpr std::size_t most(std::size_t eager) { return kHead + eager + sizeof(Seal); }
   static constexpr std::size_t kWithPlace = kHead + sizeof(Location);
 };
 static_assert(offsetof(MessagePacket, body) == MessagePacket::kHead);

@@ -18,10 +18,9 @@ std::shared_ptr<Port> Port::make(const Provider& provider, std::shared_ptr<Recei
 }
 
 Port::Port(const Provider& provider, std::shared_ptr<Receiver> receiver)
-    : receiver_(std::move(receiver)), eager_(provider.eager) {
+    : receiver_(std::move(receiver)), eager_(provider.eager), seals_(provider.in_order) {
   for (const auto& each : provider.rails) {
-    rails_.push_back(
-        std::make_unique<Rail>(each.info, rails_.size(), MessagePacket::kHead + eager_));
+    rails_.push_back(std::make_unique<Rail>(each.info, rails_.size(), MessagePacket::most(eager_)));
     wait_descriptors_.push_back(rails_.back()->wait_descriptor());
   }
   if (std::ranges::count(wait_descriptors_, -1) > 0) wait_descriptors_.clear();

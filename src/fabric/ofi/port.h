@@ -62,6 +62,10 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   // One whose payload follows it.
   void send(Link& link, const void* packet, std::size_t length, Payload payload,
             const Account& account);
+  // Whether the payload may lie in the caller's memory.
+  bool seals() const { return seals_; }
+  // Of what was sent from there and is not finished: no peer shows it if it is read from now on.
+  void break_seals(const Unsent& account);
   // Writes into the peer's copy of the source's segment, as soon as that is known.
   void write(Link& link, Payload payload, WriteMark mark, const Account& account);
   // Where the peer's copy of a segment is; what waited for it goes.
@@ -128,6 +132,7 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   const std::shared_ptr<Receiver> receiver_;
   const ForkMark mark_;
   const std::size_t eager_;
+  const bool seals_;
   std::vector<int> wait_descriptors_;
   std::atomic<std::uint64_t> pokes_{0};
 

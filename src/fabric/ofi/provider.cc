@@ -40,7 +40,14 @@ Info hints(const char* provider) {
 std::size_t eager_bytes(const std::string& provider) {
   constexpr std::size_t kBufferOfRxm = 16 << 10;
   return provider.find(";ofi_rx") == std::string::npos ? kMostEagerBytes
-                                                       : kBufferOfRxm - MessagePacket::kHead;
+                                                       : kBufferOfRxm - MessagePacket::most(0);
+}
+
+// TCP's stream is written from the memory itself, once, by calls of the system that copy.
+bool reads_in_order(const fi_info& info) {
+  constexpr std::size_t kParts = 3;
+  return std::string_view(info.fabric_attr->prov_name).starts_with("tcp") &&
+         info.tx_attr->iov_limit >= kParts && !(info.domain_attr->mr_mode & FI_MR_LOCAL);
 }
 
 // Its own numeric address; empty if it has addresses of another kind.
@@ -121,7 +128,8 @@ Provider choose_provider() {
     if (!asked && passed_over(info->fabric_attr->prov_name)) continue;
     auto rails = rails_of(list, *info, interfaces);
     const char* const name = info->fabric_attr->prov_name;
-    if (rails.size() == interfaces.size()) return {name, eager_bytes(name), std::move(rails)};
+    if (rails.size() == interfaces.size())
+      return {name, eager_bytes(name), reads_in_order(*info), std::move(rails)};
   }
   throw Unsupported("ofi: " + which + " serves " + joined(interfaces, text_of) +
                     "; set WEFT_INTERFACE to another");

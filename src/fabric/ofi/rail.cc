@@ -107,22 +107,26 @@ bool Rail::inject(fi_addr_t to, const void* packet, std::size_t length) {
 }
 
 void* Rail::descriptor(const Op& op) {
-  const Registration* const region = op.source->region.get();
+  const Registration* const region = op.payload.source ? op.payload.source->region.get() : nullptr;
   return region ? region->descriptor(op.rail) : nullptr;
 }
 
 long Rail::send(Op* op, fi_addr_t to) {
-  if (!op->source)
+  const Payload& payload = op->payload;
+  if (payload.bytes == 0)
     return fi_send(endpoint_.get(), op->buffer, op->length, op->descriptor, to, &op->context);
-  const iovec parts[] = {{op->buffer, op->length - op->bytes},
-                         {op->source->data + op->offset, op->bytes}};
-  void* descriptors[] = {op->descriptor, descriptor(*op)};
-  return fi_sendv(endpoint_.get(), parts, descriptors, 2, to, &op->context);
+  const iovec parts[] = {{op->buffer, MessagePacket::kHead},
+                         {const_cast<std::byte*>(payload.data), payload.bytes},
+                         {op->seal(), sizeof(Seal)}};
+  void* descriptors[] = {op->descriptor, descriptor(*op), op->descriptor};
+  return fi_sendv(endpoint_.get(), parts, descriptors, op->sealed() ? 3 : 2, to, &op->context);
 }
 
 long Rail::write(Op* op, fi_addr_t to, const Target& target) {
-  return fi_writedata(endpoint_.get(), op->source->data + op->offset, op->bytes, descriptor(*op),
-                      op->mark, to, target.base + op->offset, target.keys[op->rail], &op->context);
+  const Payload& payload = op->payload;
+  const auto offset = static_cast<std::uint64_t>(payload.data - payload.source->data);
+  return fi_writedata(endpoint_.get(), payload.data, payload.bytes, descriptor(*op), op->mark, to,
+                      target.base + offset, target.keys[op->rail], &op->context);
 }
 
 long Rail::read(std::span<fi_cq_data_entry> entries) {

@@ -54,6 +54,10 @@ void Port::submit_packet(Link& link, std::size_t rail, const void* packet, std::
   Op* const op = rails_[rail]->sends().take(Op::Kind::kSend);
   op->length = length;
   std::memcpy(op->buffer, packet, length);
+  if (payload.bytes > 0 && !payload.source) {
+    op->set_seal(Seal::kWhole);
+    op->length += sizeof(Seal);
+  }
   submit(link, op, std::move(payload), account);
 }
 
@@ -69,9 +73,7 @@ void Port::write(Link& link, Payload payload, WriteMark mark, const Account& acc
 
 void Port::submit(Link& link, Op* op, Payload payload, const Account& account) {
   op->length += payload.bytes;
-  op->source = std::move(payload.source);
-  op->offset = payload.offset;
-  op->bytes = payload.bytes;
+  op->payload = std::move(payload);
   op->link = &link;
   op->account = account;
   if (account.unsent) {
@@ -95,7 +97,7 @@ void Port::finish(Op* op) {
     unsent->by_peer[op->account.peer].fetch_sub(1, std::memory_order_release);
     unsent->all.fetch_sub(1, std::memory_order_release);
   }
-  if (op->source) done_with_.push_back(std::exchange(op->source, nullptr));
+  if (op->payload.source) done_with_.push_back(std::exchange(op->payload.source, nullptr));
   rails_[op->rail]->sends().give_back(op);
 }
 
@@ -105,7 +107,7 @@ long Port::issue(Op* op) {
   Rail& rail = *rails_[op->rail];
   const fi_addr_t to = link.ways[op->rail].address;
   if (op->kind == Op::Kind::kSend) return rail.send(op, to);
-  const auto target = link.targets.find(op->source->segment);
+  const auto target = link.targets.find(op->payload.source->segment);
   return target == link.targets.end() ? -FI_EAGAIN : rail.write(op, to, target->second);
 }
 
@@ -143,6 +145,11 @@ void Port::break_link(Link& link, const std::string& why) {
   }
   waiting_.erase(&link);
   receiver_->take_break(link, why);
+}
+
+void Port::break_seals(const Unsent& account) {
+  const Locked lock(*this);
+  for (const auto& rail : rails_) rail->sends().break_seals(account);
 }
 
 void Port::grant(Link& link, std::uint32_t segment, const Target& target) {

@@ -38,6 +38,8 @@ class ShmEndpoint final : public Endpoint {
   bool reusable(int peer, int channel, std::uint64_t number, std::size_t) override {
     return credited(peer, channel, number + 1);
   }
+  bool carries(int, std::size_t) const override { return false; }
+  void recall() override {}
   bool loads(int) const override { return true; }
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
   int unsent() override { return kNobody; }  // a store arrives by itself

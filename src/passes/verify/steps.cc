@@ -74,17 +74,15 @@ void Machine::put(int rank) {
           "sends on a channel whose slot was filled at " + where(slot.event) + " and not sent");
   slot.filled = false;
   Message message = message_of(rank);
-  message.payload = step.dst.empty() ? Payload::kLazy : Payload::kSlot;
+  message.payload = Payload::kLazy;
   message.count = state(rank).cursor.span().count;
   if (!locate(rank, step.src[0], message.source) || !load_cells(rank, message.source, values_))
     return;
   message.values = values_;
   auto id = static_cast<MessageId>(traffic_.size());
   Memory& memory = memory_of(rank);
-  if (step.dst.empty())
-    for (std::size_t i = 0; i < message.count; ++i) memory.add_put(memory[message.source + i], id);
-  else if (scenario(rank).symmetric && !deliver(rank, step, message))
-    return;
+  for (std::size_t i = 0; i < message.count; ++i) memory.add_put(memory[message.source + i], id);
+  if (!step.dst.empty() && scenario(rank).symmetric && !deliver(rank, step, message)) return;
   send(rank, std::move(message));
 }
 

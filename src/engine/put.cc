@@ -1,0 +1,84 @@
+// A put: one verb, and for each of its readers the way that copies least.
+#include <algorithm>
+
+#include "engine/run.h"
+
+namespace weft {
+
+// The reader says by its memory and the fabric what there is, and takes the payload from wherever
+// the message says that it lies.
+Run::Way Run::way_to(const Prepared& now, std::size_t i, const Span& part) {
+  const Step& step = *now.step;
+  const int peer = peer_of(step.peers[i]);
+  Endpoint& endpoint = lane_->endpoint;
+  if (!endpoint.loads(peer))
+    return {endpoint.carries(peer, part.count * binding_->element) ? Way::kCarried : Way::kStaged};
+  if (step.dst.empty())
+    return {binding_->where[static_cast<std::size_t>(step.src[0].buffer)] ? Way::kLoaded
+                                                                          : Way::kStaged};
+  // Never loaded: stores into lines that another core has read are slow, and the next call would
+  // store its result into these.
+  std::byte* const output = reachable(place(now, i), part);
+  return {output ? Way::kDelivered : Way::kStaged, output};
+}
+
+bool Run::put(const Prepared& now, std::size_t chunk) {
+  const Step& step = *now.step;
+  if (!room(step)) return false;
+  const Span part = span(now, chunk);
+  const std::size_t bytes = part.count * binding_->element;
+  const std::byte* const source = user(step.src[0], place(now, step.dst.size()), part);
+  Header head = header(now.elements);
+  head.bytes = static_cast<std::uint32_t>(bytes);
+  if (bytes <= kInlineBytes) {
+    send(step, head, source, 0, 0);
+    return true;
+  }
+  ways_.clear();
+  for (std::size_t i = 0; i < step.peers.size(); ++i) ways_.push_back(way_to(now, i, part));
+  const auto any = [this](auto kind) {
+    return std::ranges::find(ways_, kind, &Way::kind) != ways_.end();
+  };
+  const std::size_t slot = slot_offset(step.channel);
+  if ((any(Way::kStaged) || any(Way::kCarried)) && !slot_is_free(slot, slot + bytes)) return false;
+  if (any(Way::kStaged)) kernels::copy(lane_->slots.at(slot), nullptr, source, bytes);
+  for (std::size_t i = 0; i < step.peers.size(); ++i) put_to(now, i, part, head, source);
+  ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
+  return true;
+}
+
+void Run::put_to(const Prepared& now, std::size_t i, const Span& part, Header head,
+                 const std::byte* source) {
+  const Step& step = *now.step;
+  const Index& to = step.peers[i];
+  const std::size_t slot = slot_offset(step.channel),
+                    buffer = static_cast<std::size_t>(step.src[0].buffer);
+  switch (ways_[i].kind) {
+    case Way::kLoaded:
+      head.input =
+          binding_->where[buffer] + static_cast<std::size_t>(source - binding_->user[buffer]);
+      owe(to, step.channel, head.bytes);
+      return send_to(to, step.channel, head, source, 0, 0);
+    case Way::kDelivered:
+      kernels::copy(ways_[i].output, nullptr, source, head.bytes);
+      head.delivered = true;
+      head.input = {offset_of(place(now, i), part)};
+      return send_to(to, step.channel, head, nullptr, 0, 0);
+    case Way::kCarried:
+      // The slot stays empty, and is taken all the same: slots are what keeps a sender from
+      // getting further ahead than was proved.
+      head.input = {};
+      owe(to, step.channel, head.bytes);
+      return send_to(to, step.channel, head, source, slot, slot + head.bytes);
+    case Way::kStaged:
+      head.input = lane_->slots.where(slot);
+      return send_to(to, step.channel, head, lane_->slots.at(slot), slot, slot + head.bytes);
+  }
+}
+
+void Run::owe(const Index& to, int plan_channel, std::size_t bytes) {
+  const int peer = peer_of(to), channel = channel_of(plan_channel);
+  debts_.push_back({peer, channel, lane_->stream(peer, channel).posted, bytes});
+}
+
+}  // namespace weft
