@@ -13,11 +13,18 @@ constexpr int kDirectRanks = 16;
 // whole message to and fro, which between two nodes is not more bytes. A message to another node
 // costs several microseconds beside its bytes, so chunks are long.
 constexpr std::size_t kOneCrossingBytes = 32 << 10, kOneCrossingOfTwoBytes = 256 << 10;
+// From so many ranks on, four of a node share what one would take too long to add up, and shares of
+// each would be many short messages. By prices.
+constexpr int kManyRanks = 16;
+constexpr std::size_t kFourLeadersBytes = 128 << 10;
 // From here on a chain of nodes, which sends every byte once, is faster than a tree.
 constexpr std::size_t kChainDownBytes = 32 << 10, kChainUpBytes = 512 << 10;
 
 constexpr const char* kOneCrossing =
     "allreduce/multi_leader(leaders=1,inner=direct,outer=recursive_doubling,chunk=256K)";
+
+constexpr const char* kFourLeaders =
+    "allreduce/multi_leader(leaders=4,inner=direct,outer=direct,chunk=256K)";
 
 constexpr Extent<int> kAlone{1, 1};
 constexpr Extent<int> kFew{1, kDirectRanks};
@@ -36,8 +43,15 @@ Row across(Collective collective, Extent<std::size_t> bytes, const char* use) {
   return across;
 }
 
-Row across_two(Collective collective, Extent<std::size_t> bytes, const char* use) {
-  Row two = across(collective, bytes, use);
+Row across(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes, const char* use) {
+  Row some = across(collective, bytes, use);
+  some.ranks = ranks;
+  return some;
+}
+
+Row across_two(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes,
+               const char* use) {
+  Row two = across(collective, ranks, bytes, use);
   two.nodes.to = 2;
   return two;
 }
@@ -63,8 +77,9 @@ const std::vector<Row>& builtin_rows() {
   // the last, where each rank adds up a block of all inputs: every other way has partial sums
   // of its own.
   static const std::vector<Row> rows = {
-      across_two(C::kAllreduce, below(kOneCrossingOfTwoBytes), kOneCrossing),
+      across_two(C::kAllreduce, {0, kManyRanks - 1}, below(kOneCrossingOfTwoBytes), kOneCrossing),
       across(C::kAllreduce, below(kOneCrossingBytes), kOneCrossing),
+      across(C::kAllreduce, {kManyRanks}, below(kFourLeadersBytes), kFourLeaders),
       across(C::kAllreduce, kAll, "allreduce/two_level(chunk=256K)"),
       across(C::kAllreduce, kAll, "allreduce/tree_levels"),
       across(C::kBroadcast, below(kChainDownBytes),

@@ -79,12 +79,21 @@ TEST(Selector, BuiltInForSeveralNodes) {
     const char* algorithm;
   };
   const std::vector<int> even = {0, 0, 1, 1}, mixed = {0, 1, 0, 1, 1}, three = {0, 1, 1, 2};
+  std::vector<int> many(16, 0), pairs(16, 0);
+  std::fill(many.begin() + 8, many.end(), 1);
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = static_cast<int>(i / 2);
   const std::vector<Case> table = {
       {even, kAllreduce, (256 << 10) - 1,
        "allreduce/multi_leader(inner=direct,leaders=1,node=2,outer=recursive_doubling,chunk=256K)"},
       {even, kAllreduce, 256 << 10, "allreduce/two_level(node=2,chunk=256K)"},
       {mixed, kAllreduce, 256 << 10, "allreduce/two_level(place=[0,1,0,1,1],chunk=256K)"},
       {three, kAllreduce, 32 << 10, "allreduce/two_level(place=[0,1,1,2],chunk=256K)"},
+      {many, kAllreduce, (32 << 10) - 1,
+       "allreduce/multi_leader(inner=direct,leaders=1,node=8,outer=recursive_doubling,chunk=256K)"},
+      {many, kAllreduce, 32 << 10,
+       "allreduce/multi_leader(inner=direct,leaders=4,node=8,outer=direct,chunk=256K)"},
+      {many, kAllreduce, 128 << 10, "allreduce/two_level(node=8,chunk=256K)"},
+      {pairs, kAllreduce, 32 << 10, "allreduce/two_level(node=2,chunk=256K)"},
       {even, Collective::kBroadcast, 8, "broadcast/two_level(inner=direct,node=2,outer=knomial)"},
       {even, Collective::kBroadcast, 1 << 20,
        "broadcast/two_level(inner=direct,node=2,outer=chain)"},
