@@ -72,12 +72,17 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
     throw InvalidArgument("rank " + std::to_string(rank) + " of " + std::to_string(size) +
                           ": ranks count from 0 to size - 1");
   auto deadline = Clock::now() + options.timeout;
-  const Exchange exchange = exchange_through(std::move(store), rank, size, deadline);
+  const Exchange exchange = exchange_through(store, rank, size, deadline);
   Introduction met = introduce(exchange, rank, options);
   auto impl = std::make_unique<Impl>(rank, size, options.timeout, std::move(met.fabric),
                                      std::move(met.members), met.settings, options.interrupt);
   if (met.settings.crowded) impl->engine->expect_crowd();
-  impl->open(exchange, deadline);
+  try {
+    impl->open(exchange, deadline);
+  } catch (const Error&) {
+    linger(*store, rank, size);
+    throw;
+  }
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
 }
 

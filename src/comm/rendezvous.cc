@@ -99,6 +99,16 @@ Exchange exchange_through(std::shared_ptr<Store> store, int rank, int size,
   };
 }
 
+void linger(Store& store, int rank, int size) {
+  const Clock::time_point until = Clock::now() + std::chrono::seconds(1);
+  try {
+    store.set(key("failed", rank), "");
+    for (int peer = 0; peer < size; ++peer) store.get(key("failed", peer), left(until));
+  } catch (const Error&) {
+    // Not all failed, or the store is gone.
+  }
+}
+
 std::string join(const std::vector<std::string>& words) {
   std::string joined;
   for (const std::string& word : words) joined += std::to_string(word.size()) + ":" + word;

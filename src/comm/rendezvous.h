@@ -50,6 +50,10 @@ std::vector<std::unique_ptr<Endpoint>> open_endpoints(Fabric& fabric, int count,
                                                       int me, const Exchange& exchange,
                                                       Clock::time_point deadline);
 
+// Of a rank that could not connect: stays until the others know, too, or a second. Had it left, who
+// comes to the same end a little later would be told of that instead.
+void linger(Store& store, int rank, int size);
+
 // Several words in one, each of any bytes.
 std::string join(const std::vector<std::string>& words);
 std::vector<std::string> unjoin(const std::string& joined);
