@@ -3,6 +3,7 @@
 #include <c10/util/Logging.h>
 #include <pthread.h>
 
+#include <chrono>
 #include <exception>
 #include <system_error>
 #include <thread>
@@ -10,6 +11,9 @@
 namespace weft::torch_adapter {
 
 namespace {
+
+// Of what callbacks may still wait for.
+constexpr std::chrono::seconds kDrain(5);
 
 // Never destroyed: its threads may outlive static destruction.
 CompletionPool*& slot() {
@@ -35,6 +39,11 @@ void CompletionPool::leave() {
   if (--backends_ > 0) return;
   posted_.notify_all();
   gone_.wait(lock, [this] { return threads_ == busy_ || backends_ > 0; });
+}
+
+void CompletionPool::drain() {
+  std::unique_lock lock(mutex_);
+  gone_.wait_for(lock, kDrain, [this] { return tasks_.empty() && busy_ == 0; });
 }
 
 void CompletionPool::prepare() {
@@ -84,6 +93,7 @@ void CompletionPool::serve() {
     }
     lock.lock();
     --busy_;
+    gone_.notify_all();
   }
   --threads_;
   gone_.notify_all();

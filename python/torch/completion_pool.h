@@ -29,6 +29,10 @@ class CompletionPool {
   void enter();
   void leave();
 
+  // Before the interpreter ends: waits until no task is left, for some seconds. Tasks let go of
+  // Python objects, and a thread that waits for the GIL then is ended, and the process with it.
+  void drain();
+
   // Makes sure that a thread is there, since whoever posts may not be the one to make it.
   // Throws std::system_error if there can be none.
   void prepare();

@@ -4,6 +4,7 @@
 
 #include <pybind11/chrono.h>
 
+#include "completion_pool.h"
 #include "future.h"
 #include "process_group.h"
 
@@ -11,6 +12,7 @@ namespace py = pybind11;
 
 namespace {
 
+using weft::torch_adapter::CompletionPool;
 using weft::torch_adapter::ProcessGroupWeft;
 using weft::torch_adapter::WorkWeft;
 
@@ -46,6 +48,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   weft::torch_adapter::bind_future(m);
   py::class_<WorkWeft, c10::intrusive_ptr<WorkWeft>, c10d::Work>(m, "Work").def("get_future",
                                                                                 &future_of);
+  py::module_::import("atexit").attr("register")(py::cpp_function(
+      [] { CompletionPool::instance().drain(); }, py::call_guard<py::gil_scoped_release>()));
   m.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"),
         py::arg("group_name"), py::arg("global_ranks"), py::call_guard<py::gil_scoped_release>());
 }

@@ -321,6 +321,19 @@ def test_a_world_made_again_over_the_same_store(team):
     assert team(2).run(again_in_the_same_store) == [[0.0, 2.0, 4.0]] * 2
 
 
+def leaves_a_callback(job, place):
+    with world(job):
+        future = dist.all_reduce(torch.ones(3), async_op=True).get_future()
+        future.then(lambda _: (time.sleep(0.5), Path(place, f"{job.rank}").touch()))
+        assert until(future.done)
+
+
+def test_processes_end_after_their_callbacks(tmp_path):
+    """A thread that asks for the GIL of an interpreter at its end would abort the process."""
+    run(leaves_a_callback, 2, str(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {"0", "1"}
+
+
 def never_destroyed(job):
     store = dist.FileStore(os.path.join(job.directory, "torch"), job.size)
     dist.init_process_group("weft", store=store, rank=job.rank, world_size=job.size)
