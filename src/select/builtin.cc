@@ -17,6 +17,8 @@ constexpr std::size_t kOneCrossingBytes = 32 << 10, kOneCrossingOfTwoBytes = 256
 // each would be many short messages. By prices.
 constexpr int kManyRanks = 16;
 constexpr std::size_t kFourLeadersBytes = 128 << 10;
+// Where ranks share cores whoever is waited for has to get one: fewest messages win, up to here.
+constexpr std::size_t kFewMessagesBytes = 2 << 20;
 // From here on a chain of nodes, which sends every byte once, is faster than a tree.
 constexpr std::size_t kChainDownBytes = 32 << 10, kChainUpBytes = 512 << 10;
 
@@ -49,6 +51,21 @@ Row across(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes, 
   return some;
 }
 
+Row crowded(Extent<int> nodes, const char* use) {
+  Row few = across(Collective::kAllreduce, {0, kFewMessagesBytes - 1}, use);
+  few.nodes = nodes;
+  few.crowded = true;
+  return few;
+}
+
+// Its sums are rounded once a step.
+Row halving(int nodes) {
+  Row half =
+      crowded({nodes, nodes}, "allreduce/multi_leader(leaders=1,inner=direct,outer=rabenseifner)");
+  half.rounds = true;
+  return half;
+}
+
 Row across_two(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes,
                const char* use) {
   Row two = across(collective, ranks, bytes, use);
@@ -79,6 +96,9 @@ const std::vector<Row>& builtin_rows() {
   static const std::vector<Row> rows = {
       across_two(C::kAllreduce, {0, kManyRanks - 1}, below(kOneCrossingOfTwoBytes), kOneCrossing),
       across(C::kAllreduce, below(kOneCrossingBytes), kOneCrossing),
+      halving(4),
+      halving(8),
+      crowded({3}, "allreduce/multi_leader(leaders=1,inner=direct,outer=direct)"),
       across(C::kAllreduce, {kManyRanks}, below(kFourLeadersBytes), kFourLeaders),
       across(C::kAllreduce, kAll, "allreduce/two_level(chunk=256K)"),
       across(C::kAllreduce, kAll, "allreduce/tree_levels"),

@@ -139,6 +139,7 @@ Params Selector::fitted(const Algorithm& algorithm) const {
 
 void Selector::offer(const Row& row, int number) {
   if (!row.ranks.holds(ranks_) || !row.nodes.holds(nodes_)) return;
+  if (row.crowded && !crowded_) return;
   Candidate candidate{row, number, true, true};
   if (row.use.algorithm != kAsBuiltIn) {
     const Algorithm algorithm = find_algorithm(to_text(row.use), row.collective);
@@ -172,6 +173,7 @@ Selection Selector::choose(const Call& call) const {
     if (settled && candidate.number) continue;
     if (bytes ? !row.bytes.holds(*bytes) : !row.bytes.all()) continue;
     if (row.symmetric && *row.symmetric != call.symmetric) continue;
+    if (row.rounds && (call.dtype == DType::kF16 || call.dtype == DType::kBF16)) continue;
     if (strict && !candidate.reproducible) continue;
     if (narrow && !candidate.narrows) continue;
     if (row.use.algorithm == kAsBuiltIn) {

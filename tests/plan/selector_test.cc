@@ -108,6 +108,20 @@ TEST(Selector, BuiltInForSeveralNodes) {
     const int ranks = static_cast<int>(c.place.size());
     EXPECT_EQ(chosen(ranks, call_of(c.collective, c.bytes), {.place = c.place}), c.algorithm);
   }
+  // Where ranks share cores: few messages, but no sums of halves that are rounded at every step.
+  Call some = call_of(kAllreduce, 32 << 10);
+  const Settings here{.crowded = true, .place = {0, 1, 2, 3}},
+      uneven{.crowded = true, .place = three};
+  EXPECT_EQ(chosen(4, some, here),
+            "allreduce/multi_leader(inner=direct,leaders=1,node=1,outer=rabenseifner)");
+  EXPECT_EQ(chosen(4, some, uneven),
+            "allreduce/multi_leader(inner=direct,leaders=1,outer=direct,place=[0,1,1,2])");
+  some.dtype = DType::kBF16;
+  some.count *= 2;
+  EXPECT_EQ(chosen(4, some, here),
+            "allreduce/multi_leader(inner=direct,leaders=1,node=1,outer=direct)");
+  some.count *= 64;
+  EXPECT_EQ(chosen(4, some, here), "allreduce/two_level(node=1)");
   // Sums of nodes are subtrees only where nodes lie in order; else every rank adds up all inputs.
   const Call call = call_of(kAllreduce, 1 << 20);
   EXPECT_EQ(chosen(4, call, {.reproducible = true, .place = even}),
