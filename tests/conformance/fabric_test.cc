@@ -1,48 +1,11 @@
-// What fabric.h promises, held against every fabric, with threads as ranks.
-#include "conformance/fabrics.h"
-
-#include <unistd.h>
-
-#include <cstring>
+// What fabric.h promises of messages and memory, held against every fabric, with threads as ranks.
 #include <numeric>
 
+#include "conformance/fabric_messages.h"
 #include "weft/error.h"
 
 namespace weft::testing {
 namespace {
-
-class FabricTest : public ::testing::TestWithParam<std::tuple<FabricKind, int>> {
- protected:
-  const FabricKind& kind() const { return std::get<0>(GetParam()); }
-  int ranks() const { return std::get<1>(GetParam()); }
-  void run(const std::function<void(LaneRank&)>& body) const { run_lane(kind(), ranks(), body); }
-};
-
-// Bytes that nobody else sends.
-std::vector<std::byte> payload(std::size_t bytes, int from, int to, std::uint64_t number) {
-  std::vector<std::byte> data(bytes);
-  auto value = static_cast<std::uint32_t>(from * 1000003 + to * 7919) + number;
-  for (std::byte& byte : data) byte = static_cast<std::byte>((value = value * 69069 + 1) >> 16);
-  return data;
-}
-
-Header header(std::size_t bytes, int from, std::uint64_t number) {
-  Header header;
-  header.signature.count = number;
-  header.signature.sequence = static_cast<std::uint32_t>(from);
-  header.signature.scale = 0xbeef;
-  header.bytes = static_cast<std::uint32_t>(bytes);
-  return header;
-}
-
-void expect_message(const Arrival& arrival, std::size_t bytes, int from, int to,
-                    std::uint64_t number) {
-  ASSERT_EQ(arrival.header->signature, header(bytes, from, number).signature);
-  ASSERT_EQ(arrival.header->bytes, bytes);
-  const auto expected = payload(bytes, from, to, number);
-  if (bytes == 0) return;
-  ASSERT_EQ(0, std::memcmp(arrival.inlined, expected.data(), bytes)) << bytes << " bytes";
-}
 
 TEST_P(FabricTest, MessagesCarryTheirPayload) {
   const std::vector<std::size_t> sizes = {0, 1, 8, 24, 25, 64, 447, kInlineBytes};
@@ -270,138 +233,6 @@ TEST_P(FabricTest, LanesAreApartAndMayHaveOtherMembers) {
       expect_message(sub->arrival(other, 0, 0), 8, 3, 0, 0);
     });
     r.meet("read");
-  });
-}
-
-TEST_P(FabricTest, ProgressIsReported) {
-  run([&](LaneRank& r) {
-    r.lane->entered(100 + static_cast<std::uint64_t>(r.me));
-    r.for_peers([&](int peer) {
-      const std::string pid = "process " + std::to_string(::getpid()) + " ";
-      EXPECT_EQ(r.lane->whereabouts(peer).find(pid), 0u) << r.lane->whereabouts(peer);
-      await("progress",
-            [&] { return r.lane->last_entered(peer) == 100 + static_cast<std::uint64_t>(peer); });
-    });
-  });
-}
-
-TEST_P(FabricTest, AnAbortReachesAllWithItsText) {
-  run([&](LaneRank& r) {
-    EXPECT_FALSE(r.lane->troubled());
-    EXPECT_EQ(r.lane->why_aborted(), "");
-    r.meet("looked");
-    if (r.me == r.size - 1) {
-      std::thread([&] { r.lane->abort("rank 7 called broadcast, not allreduce"); }).join();
-      r.lane->abort("a second reason");
-    }
-    await("abort", [&] { return r.lane->troubled() && !r.lane->why_aborted().empty(); });
-    EXPECT_EQ(r.lane->why_aborted(), "rank 7 called broadcast, not allreduce");
-    r.for_peers([&](int peer) { EXPECT_EQ(r.lane->lost(peer), ""); });
-  });
-}
-
-TEST_P(FabricTest, AnAbortPassesByNothingThatWasSentBefore) {
-  constexpr std::size_t kBytes = 8 << 20;
-  run([&](LaneRank& r) {
-    const SymmetricBlock block = r.fabric->allocate(kBytes);
-    if (r.me == 0) {
-      Header bulk = header(kBytes, 0, 0);
-      bulk.input = block.where;
-      r.for_peers([&](int to) { r.lane->post(to, 0, 0, bulk, block.data); });
-      r.lane->abort("no more");
-    } else {
-      await("abort", [&] {
-        r.lane->unsent();  // drives the lane, and looks for no message
-        return r.lane->why_aborted() == "no more";
-      });
-      EXPECT_NE(r.lane->arrival(0, 0, 0).header, nullptr);
-    }
-    r.meet("aborted");
-    r.fabric->release(block);
-  });
-}
-
-TEST_P(FabricTest, AbortsOfAllAtOnceLeaveOneWholeText) {
-  run([&](LaneRank& r) {
-    r.meet("start");
-    const std::string mine(2000, static_cast<char>('a' + r.me));
-    r.lane->abort(mine);
-    await("abort", [&] { return !r.lane->why_aborted().empty(); });
-    const std::string why = r.lane->why_aborted();
-    EXPECT_EQ(why, std::string(why.size(), why[0]));
-    EXPECT_GT(why.size(), 200u);
-    r.meet("aborted");
-  });
-}
-
-TEST_P(FabricTest, AFabricThatGoesIsLostWithinASecondButItsMessagesStay) {
-  run([&](LaneRank& r) {
-    const int leaver = r.size - 1;
-    if (r.me == leaver) {
-      r.for_peers([&](int to) {
-        r.lane->post(to, 0, 0, header(100, r.me, 0), payload(100, r.me, to, 0).data());
-      });
-    }
-    r.meet("sent");
-    const auto left = Clock::now();
-    if (r.me == leaver) {
-      r.lane.reset();
-      r.fabric.reset();
-      return;
-    }
-    await("loss", [&] { return r.lane->troubled() && !r.lane->lost(leaver).empty(); });
-    EXPECT_LT(Clock::now() - left, std::chrono::seconds(1));
-    EXPECT_NE(r.lane->lost(leaver).find("left"), std::string::npos) << r.lane->lost(leaver);
-    expect_message(r.await_message(leaver, 0, 0), 100, leaver, r.me, 0);
-    EXPECT_THROW(r.lane->reach(leaver, {std::uint64_t{77} << 40}, 1), PeerLost);
-    // To post, credit and abort towards it disturbs nobody.
-    r.lane->credit(leaver, 0, 1);
-    r.lane->post(leaver, 0, 0, header(0, r.me, 0), nullptr);
-    r.for_peers([&](int peer) { EXPECT_EQ(r.lane->lost(peer).empty(), peer != leaver); });
-    r.lane->abort("gone");
-  });
-}
-
-TEST_P(FabricTest, AnEndpointMayOutliveItsFabric) {
-  run([&](LaneRank& r) {
-    r.fabric.reset();
-    r.lane->entered(1);
-    EXPECT_FALSE(r.lane->ticket().empty());
-    r.lane->abort("late");
-    EXPECT_EQ(r.lane->why_aborted(), "late");
-  });
-}
-
-// Ranks pass a number around; who has nothing to do sleeps.
-TEST_P(FabricTest, SleepersAreWoken) {
-  constexpr std::uint64_t kRounds = 1000;
-  run([&](LaneRank& r) {
-    const int from = (r.me + r.size - 1) % r.size;
-    const int to = (r.me + 1) % r.size;
-    std::uint64_t sent = 0;
-    const auto send = [&] {
-      const std::uint64_t n = sent++;
-      r.lane->post(to, 0, n, header(8, r.me, n), &n);
-    };
-    const auto wait_for = [&](auto ready) {
-      for (const auto deadline = patience(); !ready();) {
-        if (Clock::now() > deadline) throw std::runtime_error("never woken");
-        const std::uint32_t bell = r.fabric->announce();
-        if (ready()) {
-          r.fabric->retire();
-        } else {
-          r.fabric->sleep(bell);
-        }
-      }
-    };
-    if (r.me == 0) send();
-    for (std::uint64_t n = 0; n < kRounds; ++n) {
-      wait_for([&] { return r.lane->arrival(from, 0, n).header != nullptr; });
-      r.lane->credit(from, 0, n + 1);
-      if (r.me == 0 && n + 1 == kRounds) break;
-      wait_for([&] { return r.lane->room(to, 0, sent); });
-      send();
-    }
   });
 }
 
