@@ -5,8 +5,7 @@
 
 namespace weft {
 
-// The reader says by its memory and the fabric what there is, and takes the payload from wherever
-// the message says that it lies.
+// The sender's affair alone: a reader takes the payload from where the message says that it lies.
 Run::Way Run::way_to(const Prepared& now, std::size_t i, const Span& part) {
   const Step& step = *now.step;
   const int peer = peer_of(step.peers[i]);

@@ -54,10 +54,6 @@ void Port::submit_packet(Link& link, std::size_t rail, const void* packet, std::
   Op* const op = rails_[rail]->sends().take(Op::Kind::kSend);
   op->length = length;
   std::memcpy(op->buffer, packet, length);
-  if (payload.bytes > 0 && !payload.source) {
-    op->set_seal(Seal::kWhole);
-    op->length += sizeof(Seal);
-  }
   submit(link, op, std::move(payload), account);
 }
 
@@ -74,6 +70,10 @@ void Port::write(Link& link, Payload payload, WriteMark mark, const Account& acc
 void Port::submit(Link& link, Op* op, Payload payload, const Account& account) {
   op->length += payload.bytes;
   op->payload = std::move(payload);
+  if (op->sealed()) {
+    op->set_seal(Seal::kWhole);
+    op->length += sizeof(Seal);
+  }
   op->link = &link;
   op->account = account;
   if (account.unsent) {
