@@ -18,7 +18,7 @@ constexpr std::size_t kOneCrossingBytes = 32 << 10, kOneCrossingOfTwoBytes = 256
 constexpr int kManyRanks = 16;
 constexpr std::size_t kFourLeadersBytes = 128 << 10;
 // Where ranks share cores whoever is waited for has to get one: fewest messages win, up to here.
-constexpr std::size_t kFewMessagesBytes = 2 << 20;
+constexpr std::size_t kFewMessagesBytes = 2 << 20, kHalvingBytes = 8 << 20;
 // From here on a chain of nodes, which sends every byte once, is faster than a tree.
 constexpr std::size_t kChainDownBytes = 32 << 10, kChainUpBytes = 512 << 10;
 
@@ -51,8 +51,8 @@ Row across(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes, 
   return some;
 }
 
-Row crowded(Extent<int> nodes, const char* use) {
-  Row few = across(Collective::kAllreduce, {0, kFewMessagesBytes - 1}, use);
+Row crowded(Extent<int> nodes, std::size_t below, const char* use) {
+  Row few = across(Collective::kAllreduce, {0, below - 1}, use);
   few.nodes = nodes;
   few.crowded = true;
   return few;
@@ -60,8 +60,8 @@ Row crowded(Extent<int> nodes, const char* use) {
 
 // Its sums are rounded once a step.
 Row halving(int nodes) {
-  Row half =
-      crowded({nodes, nodes}, "allreduce/multi_leader(leaders=1,inner=direct,outer=rabenseifner)");
+  Row half = crowded({nodes, nodes}, kHalvingBytes,
+                     "allreduce/multi_leader(leaders=1,inner=direct,outer=rabenseifner)");
   half.rounds = true;
   return half;
 }
@@ -98,9 +98,10 @@ const std::vector<Row>& builtin_rows() {
       across(C::kAllreduce, below(kOneCrossingBytes), kOneCrossing),
       halving(4),
       halving(8),
-      crowded({3}, "allreduce/multi_leader(leaders=1,inner=direct,outer=direct)"),
+      crowded({3}, kFewMessagesBytes, "allreduce/multi_leader(leaders=1,inner=direct,outer=direct)"),
       across(C::kAllreduce, {kManyRanks}, below(kFourLeadersBytes), kFourLeaders),
-      across(C::kAllreduce, kAll, "allreduce/two_level(chunk=256K)"),
+      across_two(C::kAllreduce, {2, 2}, kAll, "allreduce/two_level(chunk=1M)"),
+      across(C::kAllreduce, kAll, "allreduce/two_level(chunk=512K)"),
       across(C::kAllreduce, kAll, "allreduce/tree_levels"),
       across(C::kBroadcast, below(kChainDownBytes),
              "broadcast/two_level(outer=knomial,inner=direct)"),

@@ -68,7 +68,7 @@ void exchange_rounds(LaneRank& r) {
   r.fabric->release(block);
 }
 
-constexpr std::size_t kChurned = 512 << 10;  // more than any fabric sends with the message
+constexpr std::size_t kChurned = 1536 << 10;  // more than any fabric sends with the message
 
 // Bulk payloads of rank 1, each in a segment of its own that is released at once.
 void churn(LaneRank& r) {

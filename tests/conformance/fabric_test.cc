@@ -104,7 +104,7 @@ TEST_P(FabricTest, BulkPayloadsAreReachedInFreshMemory) {
   run([&](LaneRank& r) {
     for (std::uint64_t n = 0; n < kMessages; ++n) {
       // Some longer than what any fabric sends with the message.
-      const std::size_t bytes = (n % 8 == 7 ? std::size_t{512} << 10 : 500) + n * 977;
+      const std::size_t bytes = (n % 8 == 7 ? std::size_t{1536} << 10 : 500) + n * 977;
       const SymmetricBlock block = r.fabric->allocate(bytes + 64);
       ASSERT_EQ(std::accumulate(block.data, block.data + block.bytes, 0u,
                                 [](unsigned sum, std::byte b) { return sum + unsigned(b); }),
@@ -187,7 +187,7 @@ TEST_P(FabricTest, UnreadPayloadsHoldTheirSenderBack) {
 
 TEST_P(FabricTest, ReachRefusesMemoryOutsideOfASegment) {
   run([&](LaneRank& r) {
-    constexpr std::size_t kBytes = 512 << 10;  // more than any fabric sends with the message
+    constexpr std::size_t kBytes = 1536 << 10;  // more than any fabric sends with the message
     const SymmetricBlock block = r.fabric->allocate(kBytes);
     Header header;
     header.bytes = kBytes;
@@ -196,8 +196,8 @@ TEST_P(FabricTest, ReachRefusesMemoryOutsideOfASegment) {
     r.for_peers([&](int from) {
       const Location where = r.await_message(from, 0, 0).header->input;
       EXPECT_NO_THROW(r.lane->reach(from, where, kBytes));
-      EXPECT_THROW(r.lane->reach(from, where + 1, 1 << 20), Error);
-      EXPECT_THROW(r.lane->reach(from, where + (1 << 20), 1), Error);
+      EXPECT_THROW(r.lane->reach(from, where + 1, 2 * kBytes), Error);
+      EXPECT_THROW(r.lane->reach(from, where + 2 * kBytes, 1), Error);
       EXPECT_THROW(r.lane->reach(from, {where.bits + (std::uint64_t{9999} << 40)}, 1), Error);
     });
     r.meet("reached");

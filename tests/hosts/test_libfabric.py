@@ -30,7 +30,7 @@ def allreduce(job):
     with job.communicator(timeout=30) as comm:
         for count in COUNTS:
             x = np.arange(count, dtype="float32") % 97
-            for algorithm in (None, "allreduce/one_shot(chunk=1M)"):
+            for algorithm in (None, "allreduce/one_shot(chunk=2M)"):
                 total = comm.allreduce(x + job.rank, algorithm=algorithm)
                 np.testing.assert_array_equal(total, x * job.size + sum(range(job.size)))
     return next(each["text"] for each in _core.system_info()["fabrics"] if each["name"] == "ofi")

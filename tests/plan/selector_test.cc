@@ -78,22 +78,24 @@ TEST(Selector, BuiltInForSeveralNodes) {
     std::size_t bytes;
     const char* algorithm;
   };
-  const std::vector<int> even = {0, 0, 1, 1}, mixed = {0, 1, 0, 1, 1}, three = {0, 1, 1, 2};
+  const std::vector<int> even = {0, 0, 1, 1}, mixed = {0, 1, 0, 1, 1}, three = {0, 1, 1, 2},
+                         two = {0, 1};
   std::vector<int> many(16, 0), pairs(16, 0);
   std::fill(many.begin() + 8, many.end(), 1);
   for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = static_cast<int>(i / 2);
   const std::vector<Case> table = {
       {even, kAllreduce, (256 << 10) - 1,
        "allreduce/multi_leader(inner=direct,leaders=1,node=2,outer=recursive_doubling,chunk=256K)"},
-      {even, kAllreduce, 256 << 10, "allreduce/two_level(node=2,chunk=256K)"},
-      {mixed, kAllreduce, 256 << 10, "allreduce/two_level(place=[0,1,0,1,1],chunk=256K)"},
-      {three, kAllreduce, 32 << 10, "allreduce/two_level(place=[0,1,1,2],chunk=256K)"},
+      {even, kAllreduce, 256 << 10, "allreduce/two_level(node=2,chunk=512K)"},
+      {two, kAllreduce, 256 << 10, "allreduce/two_level(node=1,chunk=1M)"},
+      {mixed, kAllreduce, 256 << 10, "allreduce/two_level(place=[0,1,0,1,1],chunk=512K)"},
+      {three, kAllreduce, 32 << 10, "allreduce/two_level(place=[0,1,1,2],chunk=512K)"},
       {many, kAllreduce, (32 << 10) - 1,
        "allreduce/multi_leader(inner=direct,leaders=1,node=8,outer=recursive_doubling,chunk=256K)"},
       {many, kAllreduce, 32 << 10,
        "allreduce/multi_leader(inner=direct,leaders=4,node=8,outer=direct,chunk=256K)"},
-      {many, kAllreduce, 128 << 10, "allreduce/two_level(node=8,chunk=256K)"},
-      {pairs, kAllreduce, 32 << 10, "allreduce/two_level(node=2,chunk=256K)"},
+      {many, kAllreduce, 128 << 10, "allreduce/two_level(node=8,chunk=512K)"},
+      {pairs, kAllreduce, 32 << 10, "allreduce/two_level(node=2,chunk=512K)"},
       {even, Collective::kBroadcast, 8, "broadcast/two_level(inner=direct,node=2,outer=knomial)"},
       {even, Collective::kBroadcast, 1 << 20,
        "broadcast/two_level(inner=direct,node=2,outer=chain)"},
@@ -116,6 +118,11 @@ TEST(Selector, BuiltInForSeveralNodes) {
             "allreduce/multi_leader(inner=direct,leaders=1,node=1,outer=rabenseifner)");
   EXPECT_EQ(chosen(4, some, uneven),
             "allreduce/multi_leader(inner=direct,leaders=1,outer=direct,place=[0,1,1,2])");
+  const Call more = call_of(kAllreduce, 2 << 20);
+  EXPECT_EQ(chosen(4, more, here),
+            "allreduce/multi_leader(inner=direct,leaders=1,node=1,outer=rabenseifner)");
+  EXPECT_EQ(chosen(4, more, uneven), "allreduce/two_level(place=[0,1,1,2])");
+  EXPECT_EQ(chosen(4, call_of(kAllreduce, 8 << 20), here), "allreduce/two_level(node=1)");
   some.dtype = DType::kBF16;
   some.count *= 2;
   EXPECT_EQ(chosen(4, some, here),
@@ -134,7 +141,7 @@ TEST(Selector, BuiltInForSeveralNodes) {
 TEST(Selector, WhatCrossesNodesInBf16) {
   const Settings narrow{.wire = true, .place = {0, 0, 1, 1}}, here{.wire = true};
   Call call = call_of(kAllreduce, 8);
-  EXPECT_EQ(chosen(4, call, narrow), "allreduce/two_level(node=2,wire=1,chunk=256K)");
+  EXPECT_EQ(chosen(4, call, narrow), "allreduce/two_level(node=2,wire=1,chunk=512K)");
   EXPECT_EQ(chosen(4, call, here), "allreduce/one_shot");
   EXPECT_EQ(chosen(4, call_of(Collective::kReduceScatter, 8), narrow),
             "reduce_scatter/two_level(node=2,wire=1)");

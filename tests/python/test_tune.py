@@ -171,7 +171,7 @@ def test_a_topology_is_priced_where_nothing_was_measured(tmp_path):
 def test_only_what_crosses_in_bf16_is_a_candidate_there():
     words = ("explain", "allreduce", "--bytes", "25M", "--ranks", 16, "--topology", "rx1")
     known = json.loads(command(*words, "--wire", "bf16", "--tuning", "none", "--json", "-"))
-    assert known["chosen"] == "allreduce/two_level(node=8,wire=1,chunk=256K)"
+    assert known["chosen"] == "allreduce/two_level(node=8,wire=1,chunk=512K)"
     assert all("wire=1" in candidate["candidate"] for candidate in known["candidates"])
     assert "allreduce/ring: sends float32 as it is" in known["unsuitable"]
     whole = json.loads(command(*words, "--tuning", "none", "--json", "-"))

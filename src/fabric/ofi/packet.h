@@ -55,7 +55,7 @@ static_assert(sizeof(Packet) == 16);
 
 // Of payload in a packet. With a write and a packet for it messages of any length took longer
 // (docs/performance.md); receives for longer ones would set too much memory aside.
-inline constexpr std::size_t kMostEagerBytes = 256 << 10;
+inline constexpr std::size_t kMostEagerBytes = 1 << 20;
 
 // Credits of messages that carry their payload are held back until so many are due, or until a
 // message goes the other way on their channel.

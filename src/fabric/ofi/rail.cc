@@ -3,6 +3,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_rma.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "fabric/ofi/library.h"
@@ -11,10 +12,13 @@
 namespace weft::ofi {
 namespace {
 
-// Few, since they are used in turn: with 32 of 256 KiB what arrives had left the cache when its
-// turn came again. What is taken away is replaced at once.
-constexpr std::size_t kReceives = 8;
-constexpr std::size_t kReceiveSlab = 8, kSendSlab = 128;
+// Few, since they are used in turn: what arrives should not have left the cache when its turn comes
+// again. What is taken away is replaced at once.
+constexpr std::size_t kReceivedBytes = 2 << 20, kLeastReceives = 2, kMostReceives = 8;
+std::size_t receives_of(std::size_t bytes) {
+  return std::clamp(kReceivedBytes / bytes, kLeastReceives, kMostReceives);
+}
+constexpr std::size_t kSendSlab = 128;
 
 }  // namespace
 
@@ -25,7 +29,7 @@ Rail::Rail(std::shared_ptr<fi_info> info, std::size_t index, std::size_t most)
       provider_keys_(info_->domain_attr->mr_mode & FI_MR_PROV_KEY),
       most_(most),
       sends_(index, kSmallPacketBytes, kSendSlab, registers()),
-      receives_(index, most, kReceiveSlab, registers()) {
+      receives_(index, most, receives_of(most), registers()) {
   open(info_.get());
   post_receives();
 }
@@ -92,7 +96,8 @@ fi_addr_t Rail::address_of(const std::string& name) {
 }
 
 void Rail::post_receives() {
-  for (std::size_t i = 0; i < kReceives; ++i) post_receive(receives_.take(Op::Kind::kReceive));
+  for (std::size_t i = 0; i < receives_of(most_); ++i)
+    post_receive(receives_.take(Op::Kind::kReceive));
 }
 
 void Rail::post_receive(Op* op) {
