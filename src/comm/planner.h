@@ -40,7 +40,7 @@ class Planner {
       : rank_(rank),
         size_(size),
         selector_(size, settings),
-        chunks_{settings.chunk, settings.crowded, settings.nodes() > 1},
+        chunks_{settings.chunk, settings.crowded, settings.nodes() > 1, fabric->rails()},
         fabric_(std::move(fabric)) {}
 
   // Throws InvalidArgument or Unsupported naming the rank and the argument.

@@ -176,6 +176,10 @@ class Fabric : public std::enable_shared_from_this<Fabric> {
   // memory it is: all but this call and its end is refused.
   virtual bool inherited() const = 0;
 
+  // How many messages between two ranks that share no memory go side by side, each on a way of its
+  // own. Equal on all ranks.
+  virtual int rails() const { return 1; }
+
   // How peers find this fabric: opaque bytes, printable, under 1 KiB.
   virtual std::string address() const = 0;
 

@@ -24,6 +24,12 @@ std::size_t preferred_chunk(std::size_t block, const ChunkRule& rule) {
   return std::clamp(block / 4, kSmallestChunk, rule.across ? kLargestAcross : kLargestChunk);
 }
 
+// A rail's part of a block, in whole cache lines.
+std::size_t part_of(std::size_t block, int rails) {
+  const std::size_t lines = static_cast<std::size_t>(rails) * 64;
+  return std::max(kSmallestChunk, (block + lines - 1) / lines * 64);
+}
+
 }  // namespace
 
 std::size_t chunk_elements(const PlanShape& shape, std::size_t block, std::size_t element,
@@ -35,6 +41,7 @@ std::size_t chunk_elements(const PlanShape& shape, std::size_t block, std::size_
   }
   std::size_t bytes = rule.asked ? rule.asked : preferred_chunk(block * widest, rule);
   if (slots) bytes = std::min(bytes, arena / slots);
+  if (rule.rails > 1 && block) bytes = std::min(bytes, part_of(block * widest, rule.rails));
   // Whole cache lines, so that the slots of a plan fit into the arena.
   bytes = std::max<std::size_t>(64, bytes / 64 * 64);
   return std::max<std::size_t>(1, bytes / widest);

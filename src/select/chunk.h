@@ -11,6 +11,7 @@ struct ChunkRule {
   std::size_t asked = 0;  // bytes, at most; 0: by the size of a block
   bool crowded = false;   // ranks outnumber their cores
   bool across = false;    // ranks are on several nodes
+  int rails = 1;          // ways between these, which a block is to take all of
 };
 
 // Elements of a chunk. `arena` bytes hold the slots of the whole plan; `block` is the size

@@ -17,6 +17,7 @@ class CompositeFabric final : public Fabric {
 
   std::string_view name() const override { return name_; }
   bool inherited() const override { return near_->inherited(); }
+  int rails() const override { return far_->rails(); }
   std::string address() const override;
   std::string obstacle(const std::string& address) const override;
   std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,

@@ -33,6 +33,7 @@ class OfiFabric final : public FarFabric {
 
   std::string_view name() const override { return "ofi"; }
   bool inherited() const override { return mark_.forked(); }
+  int rails() const override { return static_cast<int>(parts_.port->rails()); }
   std::string address() const override;
   std::string obstacle(const std::string& address) const override;
   std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,
