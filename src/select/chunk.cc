@@ -24,9 +24,9 @@ std::size_t preferred_chunk(std::size_t block, const ChunkRule& rule) {
   return std::clamp(block / 4, kSmallestChunk, rule.across ? kLargestAcross : kLargestChunk);
 }
 
-// A rail's part of a block, in whole cache lines.
+// Half of a rail's part of a block, in whole cache lines: one is added up while the other comes.
 std::size_t part_of(std::size_t block, int rails) {
-  const std::size_t lines = static_cast<std::size_t>(rails) * 64;
+  const std::size_t lines = static_cast<std::size_t>(rails) * 2 * 64;
   return std::max(kSmallestChunk, (block + lines - 1) / lines * 64);
 }
 

@@ -29,11 +29,11 @@ TEST(Chunk, GoesByTheBlockWhereNothingIsAsked) {
   EXPECT_EQ(chunk(8, {.crowded = true}), 256u << 10);
 }
 
-TEST(Chunk, GivesEachRailAPartOfABlock) {
+TEST(Chunk, GivesEachRailTwoPartsOfABlock) {
   const ChunkRule two{.asked = 1 << 20, .across = true, .rails = 2};
   EXPECT_EQ(chunk(16 << 20, two), 1u << 20);
-  EXPECT_EQ(chunk(1 << 20, two), 512u << 10);
-  EXPECT_EQ(chunk((1 << 20) + 4, two), (512u << 10) + 64);
+  EXPECT_EQ(chunk(1 << 20, two), 256u << 10);
+  EXPECT_EQ(chunk((1 << 20) + 4, two), (256u << 10) + 64);
   EXPECT_EQ(chunk(16 << 10, two), 16u << 10);  // too short to be worth a second message
   EXPECT_EQ(chunk(0, two), 1u << 20);          // ranks may differ on the block
 }
