@@ -1,6 +1,7 @@
 """Writes docs/results/hosts.md's tables and plots: allreduce between hosts, beside other libraries.
 
-From hosts.jsonl; --data first measures anew (twenty minutes; needs root and `make peers`):
+From hosts.jsonl, and hosts_zen3.jsonl from another processor; --data first measures the former anew
+(twenty minutes; needs root and `make peers`):
 hosts are network namespaces of this machine, as in tests/hosts. A run that was stopped goes on
 where it was.
 """
@@ -53,18 +54,24 @@ def cell(rows: list[Row], weft: str, rate: str, place: str, nbytes: int) -> str:
     return f"{text}, {wire(rate, place, nbytes) / mine:.2f}"
 
 
+def cells(rows: list[Row], weft: str, rate: str) -> str:
+    """A table of all sizes and places."""
+    return table(
+        ["bytes", *PLACES],
+        [[size(n), *(cell(rows, weft, rate, place, n) for place in PLACES)] for n in SIZES],
+    )
+
+
 def main() -> None:
     """Writes the page's parts and the plots."""
     if asked_for_data(__doc__):
         measure()
-    rows = read("hosts")
-    fill("hosts", {
-        f"{rate}, {weft}": table(
-            ["bytes", *PLACES],
-            [[size(n), *(cell(rows, weft, rate, place, n) for place in PLACES)] for n in SIZES],
-        )
-        for rate in RATES for weft in BESIDE
-    })  # fmt: skip
+    rows, zen3 = read("hosts"), read("hosts_zen3")
+    fill(
+        "hosts",
+        {f"{rate}, {weft}": cells(rows, weft, rate) for rate in RATES for weft in BESIDE}
+        | {f"{rate}, Zen 3": cells(zen3, "weft", rate) for rate in RATES},
+    )
     for rate in RATES:
         name = rate.replace("/", " ").replace(" ", "_").lower()
         plot(of(rows, rate=rate), rate, RESULTS / f"hosts_{name}.png")
