@@ -159,8 +159,10 @@ void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
   // size is ignored.
   std::size_t block =
       by_pair(call.collective) || shape.output_blocks == 0 ? 0 : binding.parts[1].size(0, 1);
-  binding.chunk = chunk_elements(shape, block, binding.element, binding.accumulator, kSlotBytes,
-                                 {chunk, chunks_.crowded, chunks_.across, chunks_.rails});
+  ChunkRule rule = chunks_;
+  rule.asked = chunk;
+  binding.chunk =
+      chunk_elements(shape, block, binding.element, binding.accumulator, kSlotBytes, rule);
 }
 
 void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype,

@@ -33,7 +33,7 @@
 namespace weft::ofi {
 
 // Counts changes of this file and of message.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kWireVersion = 6;
+inline constexpr std::uint32_t kWireVersion = 7;
 
 static_assert(std::endian::native == std::endian::little);
 
