@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -12,6 +13,12 @@
 #include "weft/error.h"
 
 namespace weft::ofi {
+namespace {
+
+// Milliseconds. Every look takes a core from a rank, and where ranks share cores it moves them.
+constexpr int kLongestPause = 8;
+
+}  // namespace
 
 Driver::Driver(std::shared_ptr<Port> port)
     : port_(std::move(port)), wake_([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }) {
@@ -60,10 +67,10 @@ bool Driver::wait(const std::vector<int>& descriptors, int milliseconds) {
 }
 
 bool Driver::watch_pollers() {
-  for (;;) {
+  for (int pause = 1;; pause = std::min(2 * pause, kLongestPause)) {
     const std::uint64_t before = port_->pokes();
     watching_.store(true);
-    if (sleepers_.load() == 0) wait({}, 1);
+    if (sleepers_.load() == 0) wait({}, pause);
     watching_.store(false, std::memory_order_relaxed);
     if (stop_.load(std::memory_order_relaxed)) return false;
     if (sleepers_.load(std::memory_order_relaxed) > 0 || port_->pokes() == before) return true;

@@ -1,9 +1,9 @@
 // A thread that drives a port where nobody else does: while no rank is in a call, or all that are
 // sleep.
 //
-// As long as somebody polls it looks once a millisecond whether that is still so. When it is not,
-// or when somebody is about to sleep, it waits for the port's descriptors instead, and takes what
-// comes.
+// As long as somebody polls it looks now and then whether that is still so, first after a
+// millisecond, then ever more rarely. When it is not, or when somebody is about to sleep, it waits
+// for the port's descriptors instead, and takes what comes.
 #pragma once
 
 #include <pthread.h>
