@@ -10,8 +10,13 @@ Run::Way Run::way_to(const Prepared& now, std::size_t i, const Span& part) {
   const Step& step = *now.step;
   const int peer = peer_of(step.peers[i]);
   Endpoint& endpoint = lane_->endpoint;
-  if (!endpoint.loads(peer))
-    return {endpoint.carries(peer, part.count * binding_->element) ? Way::kCarried : Way::kStaged};
+  if (!endpoint.loads(peer)) {
+    const std::size_t bytes = part.count * binding_->element;
+    const auto reader = static_cast<std::size_t>(step.peers[i].at(round_));
+    if (!step.dst.empty() && remote_[reader].output && endpoint.lands(peer, bytes))
+      return {Way::kLanded};
+    return {endpoint.carries(peer, bytes) ? Way::kCarried : Way::kStaged};
+  }
   if (step.dst.empty())
     return {binding_->where[static_cast<std::size_t>(step.src[0].buffer)] ? Way::kLoaded
                                                                           : Way::kStaged};
@@ -39,7 +44,8 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
     return std::ranges::find(ways_, kind, &Way::kind) != ways_.end();
   };
   const std::size_t slot = slot_offset(step.channel);
-  if ((any(Way::kStaged) || any(Way::kCarried)) && !slot_is_free(slot, slot + bytes)) return false;
+  const bool slotted = any(Way::kStaged) || any(Way::kCarried) || any(Way::kLanded);
+  if (slotted && !slot_is_free(slot, slot + bytes)) return false;
   if (any(Way::kStaged)) kernels::copy(lane_->slots.at(slot), nullptr, source, bytes);
   for (std::size_t i = 0; i < step.peers.size(); ++i) put_to(now, i, part, head, source);
   ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
@@ -63,10 +69,12 @@ void Run::put_to(const Prepared& now, std::size_t i, const Span& part, Header he
       head.delivered = true;
       head.input = {offset_of(place(now, i), part)};
       return send_to(to, step.channel, head, nullptr, 0, 0);
+    case Way::kLanded:
     case Way::kCarried:
       // The slot stays empty, and is taken all the same: slots are what keeps a sender from
       // getting further ahead than was proved.
-      head.input = {};
+      head.delivered = ways_[i].kind == Way::kLanded;
+      head.input = {head.delivered ? offset_of(place(now, i), part) : 0};
       owe(to, step.channel, head.bytes);
       return send_to(to, step.channel, head, source, slot, slot + head.bytes);
     case Way::kStaged:

@@ -33,7 +33,21 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
     base +=
         binding.slot_bytes(shape.channels[c]) * static_cast<std::size_t>(shape.channels[c].slots);
   }
-  if (!binding.plan->program.empty()) enter_round();
+  if (binding.plan->program.empty()) return;
+  expose();
+  enter_round();
+}
+
+// Whoever writes into others' outputs is written into by them.
+void Run::expose() {
+  const auto delivers = [](const Section& section) {
+    return std::ranges::any_of(section.steps, [](const Step& step) {
+      return step.verb == Verb::kPut && !step.dst.empty();
+    });
+  };
+  std::byte* const output = binding_->user[1];
+  if (output && std::ranges::any_of(binding_->plan->program, delivers))
+    lane_->endpoint.expose(output, binding_->part(Buffer::kOutput).total() * binding_->element);
 }
 
 void Run::enter_round() {
@@ -65,7 +79,9 @@ bool Run::advance() {
     }
     if (!next_round()) break;
   }
-  return flushed() && sent();
+  if (!flushed() || !sent()) return false;
+  lane_->endpoint.conceal();
+  return true;
 }
 
 std::string Run::where() const {

@@ -58,12 +58,14 @@ class Run {
     enum Kind {
       kLoaded,     // it reads it where it lies
       kDelivered,  // written into its output
+      kLanded,     // sent into its output
       kCarried,    // sent from where it lies
       kStaged      // from the own slot
     } kind;
     std::byte* output = nullptr;  // kDelivered
   };
 
+  void expose();
   void enter_round();
   bool next_round();
   bool go(const Prepared& now, std::size_t chunk);

@@ -62,10 +62,13 @@ struct Header {
   // bytes == 0: the sender's user buffers where they are symmetric, for one-sided access.
   // bytes > kInlineBytes: `input` is where the payload lies: a place of the sender's or, if it
   // is delivered, the bytes before it in the receiver's output. `output` is as above.
-  // In between: unused.
+  // In between: unused. From a peer that does not load, `output` is kExposed while it lets its own
+  // be written into, else nowhere.
   Location input;
   Location output;
 };
+
+inline constexpr Location kExposed{~std::uint64_t{0}};
 
 // A message that has arrived. Valid until it is credited.
 struct Arrival {
@@ -95,11 +98,12 @@ class Endpoint {
 
   // Messages to `peer` on `channel` are numbered from 0. Number n needs room, which the caller
   // has checked: the peer has credited all but depth() - 1 of those before it.
-  // `payload` has header.bytes bytes, unless they are delivered. More than kInlineBytes of them
-  // stay as they are until they are reusable(), and lie at header.input, or, if that is nowhere and
-  // the lane carries() so many, anywhere. A peer that loads() reads them there, to any other they
-  // are sent. Everything this thread wrote before is visible to a peer that loads(), and sees the
-  // message; to any other, the payload.
+  // `payload` has header.bytes bytes, unless they are delivered to a peer that loads(). More than
+  // kInlineBytes of them stay as they are until they are reusable(), and lie at header.input, or,
+  // if that is nowhere and the lane carries() so many, anywhere. A peer that loads() reads them
+  // there, to any other they are sent, and written into its output if they are delivered.
+  // Everything this thread wrote before is visible to a peer that loads(), and sees the message; to
+  // any other, the payload.
   virtual void post(int peer, int channel, std::uint64_t number, const Header& header,
                     const void* payload) = 0;
   // Message `number` from `peer`, if it is here.
@@ -119,9 +123,16 @@ class Endpoint {
 
   // Whether payloads of so many bytes for `peer` may lie anywhere in the caller's memory.
   virtual bool carries(int peer, std::size_t bytes) const = 0;
+  // Lets peers that do not load deliver into `output`, until it is concealed: then all that they
+  // have sent there is here.
+  virtual void expose(std::byte* output, std::size_t bytes) = 0;
+  virtual void conceal() = 0;
+  // Whether payloads of so many bytes may be delivered to `peer`, which has said that it exposes
+  // its output.
+  virtual bool lands(int peer, std::size_t bytes) const = 0;
   // Of a lane that has failed, or goes with calls open: after it nothing in the caller's memory
-  // matters to a peer any more.
-  // Takes at most a second, for what is on its way.
+  // matters to a peer any more, and none writes there.
+  // Takes at most a second, for what is on its way; a peer that might still write is cut off.
   virtual void recall() = 0;
 
   // Whether this rank and `peer` load and store each other's symmetric memory. To one that does

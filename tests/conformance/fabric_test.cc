@@ -157,6 +157,44 @@ TEST_P(FabricTest, CarriesFromAnywhereToAllThatDoNotLoad) {
   });
 }
 
+// Into the outputs of all that do not load, once they have said that they expose them.
+TEST_P(FabricTest, DeliversIntoExposedOutputs) {
+  constexpr std::size_t kBlock = 600 << 10;
+  constexpr std::uint64_t kRounds = 20;
+  run([&](LaneRank& r) {
+    const auto at = [](int rank) { return static_cast<std::size_t>(rank) * kBlock; };
+    std::vector<std::byte> output(at(r.size));
+    for (std::uint64_t n = 0; n < kRounds; ++n) {
+      std::ranges::fill(output, std::byte{0xAB});
+      r.lane->expose(output.data(), output.size());
+      r.for_peers([&](int to) { r.lane->post(to, 0, n, header(0, r.me, n), nullptr); });
+      r.for_peers([&](int peer) {
+        const Location exposed = r.await_message(peer, 0, n).header->output;
+        r.lane->credit(peer, 0, n + 1);
+        if (!exposed) return;
+        ASSERT_TRUE(r.lane->lands(peer, kBlock));
+        Header bulk = header(kBlock, r.me, n);
+        bulk.delivered = 1;
+        bulk.input = {at(r.me)};
+        auto data = payload(kBlock, r.me, peer, n);
+        r.lane->post(peer, 1, n, bulk, data.data());
+        await("memory",
+              [&] { return r.lane->unsent() != peer && r.lane->reusable(peer, 1, n, kBlock); });
+        std::ranges::fill(data, std::byte{0xCD});
+        const Arrival seen = r.await_message(peer, 1, n);
+        ASSERT_TRUE(seen.header->delivered);
+        ASSERT_EQ(seen.header->input.bits, at(peer));
+        const auto expected = payload(kBlock, peer, r.me, n);
+        ASSERT_EQ(0, std::memcmp(output.data() + at(peer), expected.data(), kBlock));
+        r.lane->credit(peer, 1, n + 1);
+      });
+      r.lane->conceal();
+      ASSERT_EQ(output[at(r.me)], std::byte{0xAB});
+    }
+    r.meet("delivered");
+  });
+}
+
 // What a peer has not credited is memory that it keeps: a sender that nobody reads stops.
 TEST_P(FabricTest, UnreadPayloadsHoldTheirSenderBack) {
   constexpr std::size_t kBytes = 200 << 10;

@@ -32,6 +32,9 @@ class Delayed final : public Endpoint {
     return to_->credited(peer, channel, total);
   }
   bool carries(int peer, std::size_t bytes) const override { return to_->carries(peer, bytes); }
+  void expose(std::byte* output, std::size_t bytes) override { to_->expose(output, bytes); }
+  void conceal() override { to_->conceal(); }
+  bool lands(int peer, std::size_t bytes) const override { return to_->lands(peer, bytes); }
   void recall() override { to_->recall(); }
   bool loads(int peer) const override { return to_->loads(peer); }
   bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override {

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -76,16 +77,59 @@ def fail_on_the_way(job, name):
     return set(x.tolist()), str(failure.value)
 
 
+@contextmanager
+def slow_hosts():
+    """Two, whose systems hold little of what is sent."""
+    with Hosts([0, 1], rate="50mbit") as hosts:
+        for host, which in itertools.product(range(2), ("rmem", "wmem")):
+            small = f"echo 4096 65536 65536 > /proc/sys/net/ipv4/tcp_{which}"
+            subprocess.run([*hosts.network.prefix(host), "sh", "-c", small], check=True)
+        yield hosts
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_memory_is_the_callers_after_a_failure(name):
     """What was on its way from there when rank 0 gave up, and changed then, reaches nobody."""
-    env = {"WEFT_LIBFABRIC": str(NEWER)}
-    with Hosts([0, 1], rate="50mbit") as hosts:
-        for host, which in itertools.product(range(2), ("rmem", "wmem")):
-            # The system shall hold little of what is sent.
-            small = f"echo 4096 65536 65536 > /proc/sys/net/ipv4/tcp_{which}"
-            subprocess.run([*hosts.network.prefix(host), "sh", "-c", small], check=True)
-        with hosts.team(env) as team:
-            seen, why = team.run(fail_on_the_way, name, timeout=20)[1]
+    with slow_hosts() as hosts, hosts.team({"WEFT_LIBFABRIC": str(NEWER)}) as team:
+        seen, why = team.run(fail_on_the_way, name, timeout=20)[1]
     assert seen <= {0.0, 1.0}
     assert "rank 0" in why
+
+
+def fail_while_written_to(job, aborts):
+    """What rank 0 has in its buffer some time after the call had failed in which it got it."""
+    comm = job.communicator(timeout=20 if job.rank or aborts else 1)
+    other = comm.split(0)
+    x = np.ones(1 << 20, dtype="float32")
+    request = comm.allreduce(x, out=x, async_op=True)
+    # Sums come after 2 MiB and a part of another, which take 0.35 s and more.
+    while job.rank == 0 and ((x[: 1 << 19] == 1).any() or (x[1 << 19 :] == 1).all()):
+        assert not request.test()
+    job.say("arriving")
+    if job.rank == 0 and aborts:
+        comm.abort("enough")
+    failures = (weft.Aborted, weft.PeerLost, weft.Timeout)
+    # Rank 1 may have all that it needs.
+    with suppress(*failures) if job.rank else pytest.raises(failures):
+        request.wait()
+    x[:] = 7
+    job.say("failed")
+    if aborts:
+        other.barrier()
+    time.sleep(1)
+    return set(x.tolist())
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL, None])
+def test_nobody_writes_into_memory_after_a_failure(number):
+    """Not even the rest of what had begun to arrive. After an abort others of both ranks go on."""
+    with slow_hosts() as hosts, hosts.team({"WEFT_LIBFABRIC": str(NEWER)}) as team:
+        team.start(fail_while_written_to, number is None)
+        assert team.hear(0) == "arriving"
+        if number:
+            team.kill(1, number)
+        assert team.hear(0) == "failed"
+        if number == signal.SIGSTOP:
+            team.kill(1, signal.SIGCONT)
+        outcomes = team.finish(timeout=20, ranks=[0] if number == signal.SIGKILL else None)
+    assert [outcome.value for outcome in outcomes] == [{7.0}] * len(outcomes), outcomes

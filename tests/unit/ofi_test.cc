@@ -54,6 +54,16 @@ class Network final : public Returns {
     ++out;
     return {op.release(), {this}};
   }
+  // Its payload is written into the output, so many bytes from its beginning.
+  Arrived delivered(std::uint64_t number, std::uint64_t before, Seal seal) {
+    Arrived arrived = message(number, kPlaced, MessagePacket::kAfterPayload);
+    auto& packet = *reinterpret_cast<MessagePacket*>(arrived->buffer);
+    packet.flags = MessagePacket::kDelivered | MessagePacket::kExposes;
+    packet.tail = sizeof seal;
+    std::memcpy(packet.body, &before, sizeof before);
+    std::memcpy(packet.body + sizeof before, &seal, sizeof seal);
+    return arrived;
+  }
   void give_back(Op* op) override {
     --out;
     delete op;
@@ -146,6 +156,35 @@ TEST(OfiInbox, NeverShowsAPayloadWhoseSealIsBroken) {
     EXPECT_EQ(inbox.at(2).header, nullptr) << "comes after it";
   }
   EXPECT_EQ(network.out, 0);
+}
+
+TEST(OfiInbox, ShowsWhatIsDeliveredOnceItIsWritten) {
+  Network network;
+  Inbox inbox;
+  for (std::uint64_t n = 0; n < 3; ++n) {
+    Arrived packet = network.delivered(n, 100 + n, n == 2 ? Seal::kBroken : Seal::kWhole);
+    if (n == 0) {
+      ASSERT_TRUE(inbox.take_packet(packet));
+    }
+    EXPECT_EQ(inbox.at(n).header, nullptr) << "one half";
+    ASSERT_TRUE(inbox.take_write(static_cast<std::uint32_t>(n)));
+    if (n > 0) {
+      ASSERT_TRUE(inbox.take_packet(packet));
+    }
+    EXPECT_NE(packet, nullptr) << "nothing of it is kept";
+  }
+  for (std::uint64_t n = 0; n < 2; ++n) {
+    const Header* const header = inbox.at(n).header;
+    ASSERT_NE(header, nullptr);
+    EXPECT_TRUE(header->delivered);
+    EXPECT_EQ(header->input.bits, 100 + n);
+    EXPECT_EQ(header->output.bits, kExposed.bits);
+    EXPECT_TRUE(inbox.let_go(n)) << "the payload's place was free once it was sent";
+  }
+  EXPECT_EQ(inbox.at(2).header, nullptr) << "its seal is broken";
+  Arrived cut = network.message(3, kPlaced);
+  reinterpret_cast<MessagePacket*>(cut->buffer)->flags = MessagePacket::kDelivered;
+  EXPECT_FALSE(inbox.take_packet(cut)) << "without a seal";
 }
 
 TEST(OfiInbox, RefusesWhatMakesNoSense) {

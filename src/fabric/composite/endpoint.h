@@ -35,6 +35,9 @@ class CompositeEndpoint final : public Endpoint {
     return to(peer).reusable(peer, channel, number, bytes);
   }
   bool carries(int peer, std::size_t bytes) const override { return to(peer).carries(peer, bytes); }
+  void expose(std::byte* output, std::size_t bytes) override { far_->expose(output, bytes); }
+  void conceal() override { far_->conceal(); }
+  bool lands(int peer, std::size_t bytes) const override { return to(peer).lands(peer, bytes); }
   void recall() override;
   bool loads(int peer) const override { return to(peer).loads(peer); }
   std::byte* reach(int peer, Location where, std::size_t bytes) override {

@@ -11,9 +11,9 @@
 namespace weft::ofi {
 namespace {
 
-// How long peers get to take what a failed lane has sent them from the caller's memory.
+// How long peers get to take what a failed lane has sent them from the caller's memory, and to
+// finish what they deliver there.
 constexpr std::chrono::seconds kLastWay(1);
-
 }  // namespace
 
 OfiEndpoint::OfiEndpoint(Parts parts, const std::vector<std::shared_ptr<Remote>>& members, int me)
@@ -52,6 +52,7 @@ void OfiEndpoint::post(int peer, int channel, std::uint64_t number, const Header
   stream.told = stream.due;
   stream.bytes = 0;
   stream.posted.add(header.bytes);
+  packet.flags = exposed_ ? MessagePacket::kExposes : 0;
   packet.signature = header.signature;
   packet.bytes = header.bytes;
   Link& link = to.remote->link();
@@ -59,6 +60,7 @@ void OfiEndpoint::post(int peer, int channel, std::uint64_t number, const Header
     if (header.bytes > 0) std::memcpy(packet.body, payload, header.bytes);
     return parts_.port->send(link, &packet, packet.with_payload(), account(peer));
   }
+  if (header.delivered) return deliver(peer, packet, header, payload);
   Payload lying = lies_at(header, payload);
   packet.tail = lying.source ? 0 : sizeof(Seal);
   if (header.bytes <= parts_.port->eager()) {
@@ -67,9 +69,7 @@ void OfiEndpoint::post(int peer, int channel, std::uint64_t number, const Header
   const std::uint32_t segment = segment_of(header.input);
   if (to.asked != segment) to.remote->ask(segment, lying.source->bytes);
   to.asked = segment;
-  const WriteMark mark{to.pair, static_cast<std::uint32_t>(channel),
-                       static_cast<std::uint32_t>(number % kDepth)};
-  parts_.port->write(link, std::move(lying), mark, account(peer));
+  parts_.port->write(link, std::move(lying), WriteMark::of(packet.packet), account(peer));
   std::memcpy(packet.body, &header.input, sizeof header.input);
   parts_.port->send(link, &packet, MessagePacket::kWithPlace, account(peer));
 }
@@ -160,6 +160,7 @@ void OfiEndpoint::recall() {
   const auto until = Clock::now() + kLastWay;
   while (unsent() != kNobody && Clock::now() < until) std::this_thread::yield();
   parts_.port->break_seals(*unsent_);
+  if (exposed_) retract(until);
 }
 
 // relaxed, twice: a progress report orders nothing.

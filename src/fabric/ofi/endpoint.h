@@ -48,6 +48,9 @@ class OfiEndpoint final : public Endpoint, private Lane {
   bool carries(int, std::size_t bytes) const override {
     return parts_.port->seals() && bytes <= parts_.port->eager();
   }
+  void expose(std::byte* output, std::size_t bytes) override;
+  void conceal() override { exposed_.reset(); }
+  bool lands(int, std::size_t bytes) const override;
   void recall() override;
   bool loads(int) const override { return false; }
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
@@ -73,6 +76,7 @@ class OfiEndpoint final : public Endpoint, private Lane {
     std::shared_ptr<Remote> remote;
     std::uint32_t pair = 0;  // the peer's number for this lane and us
     Incoming incoming;
+    std::atomic<bool> barred{false};  // it is delivered nothing more
     // The lane's thread only.
     std::array<Stream, kMaxChannels> streams{};
     Reached reached;
@@ -84,12 +88,17 @@ class OfiEndpoint final : public Endpoint, private Lane {
   bool take_write(std::size_t place, int channel, std::uint32_t number) override;
   void take_credit(std::size_t place, int channel, std::uint64_t total) override;
   void take_abort(std::size_t place, std::uint64_t sent, const std::string& why) override;
+  void bar(std::size_t place) override;
   std::uint64_t last_entered() const override;
 
   Stream& stream(int peer, int channel) {
     return at(peer).streams[static_cast<std::size_t>(channel)];
   }
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
+  void deliver(int peer, MessagePacket& packet, const Header& header, const void* payload);
+  // After it nobody delivers into the exposed output.
+  void retract(Clock::time_point until);
+  bool may_deliver(const Peer& peer) const;
   Payload lies_at(const Header& header, const void* payload);
   Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }
   void join_peers(Clock::time_point deadline);
@@ -104,7 +113,8 @@ class OfiEndpoint final : public Endpoint, private Lane {
   std::vector<Peer> peers_;
   std::uint32_t first_pair_ = 0;
   std::shared_ptr<const Source> source_;  // of the last long message
-  mutable Ending ending_;                 // an abort may begin to count when it is looked at
+  std::unique_ptr<const Registration> exposed_;
+  mutable Ending ending_;  // an abort may begin to count when it is looked at
   std::atomic<std::uint64_t> entered_{0};
   std::atomic<bool> connected_{false};
 };

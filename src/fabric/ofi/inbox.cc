@@ -9,8 +9,9 @@ namespace {
 // Whether the sender has taken the payload back. The lane has failed there.
 bool broken(const MessagePacket& packet) {
   if (packet.tail == 0) return false;
+  const bool delivered = packet.flags & MessagePacket::kDelivered;
   Seal seal;
-  std::memcpy(&seal, packet.body + packet.bytes, sizeof seal);
+  std::memcpy(&seal, packet.body + (delivered ? sizeof(Location) : packet.bytes), sizeof seal);
   return seal != Seal::kWhole;
 }
 
@@ -20,9 +21,11 @@ bool Inbox::take_packet(Arrived& arrived) {
   const auto& packet = *reinterpret_cast<const MessagePacket*>(arrived->buffer);
   if (arrived->length < MessagePacket::kHead) return false;
   if (packet.tail != 0 && packet.tail != sizeof(Seal)) return false;
-  const bool with_payload = arrived->length == packet.with_payload();
+  const bool delivered = packet.flags & MessagePacket::kDelivered;
+  const bool with_payload = !delivered && arrived->length == packet.with_payload();
   const bool with_place =
-      packet.bytes > kInlineBytes && arrived->length == MessagePacket::kWithPlace;
+      packet.bytes > kInlineBytes &&
+      arrived->length == (delivered ? MessagePacket::kAfterPayload : MessagePacket::kWithPlace);
   if (!with_payload && !with_place) return false;
   // relaxed, here and below: only writers change it, one at a time.
   const std::uint64_t first = shown_.load(std::memory_order_relaxed);
@@ -34,6 +37,8 @@ bool Inbox::take_packet(Arrived& arrived) {
   entry.header = {};
   entry.header.signature = packet.signature;
   entry.header.bytes = packet.bytes;
+  entry.header.delivered = delivered;
+  if (packet.flags & MessagePacket::kExposes) entry.header.output = kExposed;
   entry.payload = nullptr;
   if (packet.bytes <= kInlineBytes) {
     std::memcpy(entry.body, packet.body, packet.bytes);
@@ -52,7 +57,7 @@ bool Inbox::take_packet(Arrived& arrived) {
 bool Inbox::let_go(std::uint64_t number) {
   Entry& entry = entries_[number % kDepth];
   entry.kept = nullptr;
-  return entry.payload != nullptr;
+  return entry.payload != nullptr || entry.header.delivered;
 }
 
 bool Inbox::take_write(std::uint32_t number) {

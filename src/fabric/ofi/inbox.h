@@ -33,8 +33,8 @@ class Inbox {
     const Entry& entry = entries_[number % kDepth];
     return {&entry.header, entry.payload};
   }
-  // The reader has done with message `number`, before it credits it. True if it carried its
-  // payload.
+  // The reader has done with message `number`, before it credits it. True if the sender needs no
+  // credit to use the payload's place again.
   bool let_go(std::uint64_t number);
 
  private:

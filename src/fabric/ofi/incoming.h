@@ -24,8 +24,7 @@ class Incoming {
 
   // Message `number` if it is shown.
   Arrival at(int channel, std::uint64_t number) const;
-  // The lane's thread has done with message `number`, which was shown. True if it carried its
-  // payload.
+  // The lane's thread has done with message `number`, which was shown. As Inbox::let_go.
   bool let_go(int channel, std::uint64_t number);
   // The total that the member has credited.
   std::uint64_t credits(int channel) const {

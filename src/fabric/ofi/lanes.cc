@@ -48,6 +48,12 @@ Lanes::Pair* Lanes::find(std::uint32_t pair) {
   return pair < pairs_.size() ? &pairs_[pair] : nullptr;
 }
 
+Lanes::Pair* Lanes::find(std::uint32_t number, const Token& from) {
+  Pair* const pair = find(number);
+  const auto remote = pair ? pair->remote.lock() : nullptr;
+  return remote && remote->address().token == from && pair->lane ? pair : nullptr;
+}
+
 void Lanes::arrived(const Pair& pair, bool makes_sense) {
   if (const auto remote = pair.remote.lock()) {
     // A peer of the same version sends no nonsense: what it sends further is not to be trusted.
@@ -86,10 +92,12 @@ void Lanes::take_break(Link& link, const std::string& why) {
 void Lanes::take_abort(std::uint32_t number, const Token& from, std::uint64_t sent,
                        const std::string& why) {
   std::lock_guard lock(mutex_);
-  Pair* const pair = find(number);
-  const auto remote = pair ? pair->remote.lock() : nullptr;
-  if (remote && remote->address().token == from && pair->lane)
-    pair->lane->take_abort(pair->place, sent, why);
+  if (Pair* const pair = find(number, from)) pair->lane->take_abort(pair->place, sent, why);
+}
+
+void Lanes::bar(std::uint32_t number, const Token& from) {
+  std::lock_guard lock(mutex_);
+  if (Pair* const pair = find(number, from)) pair->lane->bar(pair->place);
 }
 
 std::uint64_t Lanes::last_entered(std::uint32_t pair) const {

@@ -25,6 +25,8 @@ class Lane {
   virtual void take_credit(std::size_t place, int channel, std::uint64_t total) = 0;
   // It counts once the member's first `sent` packets and writes are here.
   virtual void take_abort(std::size_t place, std::uint64_t sent, const std::string& why) = 0;
+  // Delivers nothing to the member any more.
+  virtual void bar(std::size_t place) = 0;
   virtual std::uint64_t last_entered() const = 0;
 };
 
@@ -45,6 +47,7 @@ class Lanes final : public Receiver {
   // By the connection to `from`, which must be the pair's own peer.
   void take_abort(std::uint32_t pair, const Token& from, std::uint64_t sent,
                   const std::string& why);
+  void bar(std::uint32_t pair, const Token& from);
   std::uint64_t last_entered(std::uint32_t pair) const;
 
  private:
@@ -54,6 +57,8 @@ class Lanes final : public Receiver {
     std::weak_ptr<Remote> remote;  // it keeps the port, which keeps this
   };
   Pair* find(std::uint32_t pair);
+  // Null: it is none of that peer's, or its lane has gone.
+  Pair* find(std::uint32_t pair, const Token& from);
   void arrived(const Pair& pair, bool makes_sense);
 
   const std::shared_ptr<Bell> bell_;

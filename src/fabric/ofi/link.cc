@@ -20,12 +20,13 @@ Keys keys_of(const std::string& text) {
   return keys;
 }
 
-Registration::Registration(std::shared_ptr<Port> port, std::byte* data, std::size_t bytes, Use use)
+Registration::Registration(std::shared_ptr<Port> port, std::byte* data, std::size_t bytes, Use use,
+                           std::uint64_t key)
     : port_(std::move(port)) {
   std::lock_guard lock(port_->mutex_);
   const std::uint64_t access = use == Use::kWrite ? FI_REMOTE_WRITE : FI_SEND | FI_WRITE;
   for (const auto& rail : port_->rails_) {
-    regions_.push_back(rail->register_memory(data, bytes, access));
+    regions_.push_back(rail->register_memory(data, bytes, access, key));
     target_.keys[regions_.size() - 1] = fi_mr_key(regions_.back().get());
   }
   target_.base = port_->rails_.front()->base_of(data);

@@ -38,7 +38,9 @@ class Registration {
  public:
   // Write: peers may write into it; else it is only sent from. Throws Unsupported.
   enum class Use { kSend, kWrite };
-  Registration(std::shared_ptr<Port> port, std::byte* data, std::size_t bytes, Use use);
+  // `key`: of a port that delivers(), the caller's; 0: any.
+  Registration(std::shared_ptr<Port> port, std::byte* data, std::size_t bytes, Use use,
+               std::uint64_t key = 0);
   ~Registration();
   Registration(const Registration&) = delete;
 

@@ -12,6 +12,8 @@
 //   kGone segment                 →                 "I shall send no more from it"
 //   kProgress pair                →                 "where is the lane that you gave that number?"
 //                                 ←  kProgress base = its last collective
+//   kBar pair                     →                 "deliver nothing more from that lane"
+//                                 ←  kBar base = packets and writes it has sent us by then
 //   kAbort pair, text, base       →                 "... which I did after I had sent you so many"
 //   kBye base = packets, writes   →                 "this fabric leaves; it has sent you so many"
 //   kDone                         →  or  ←          from the one that got a bye: it has them all
@@ -35,6 +37,7 @@ enum class Kind : std::uint16_t {
   kGive,
   kGone,
   kProgress,
+  kBar,
   kAbort,
   kBye,
   kDone

@@ -23,13 +23,14 @@ Op* Ops::take(Op::Kind kind) {
   Op* const op = free_.back();
   free_.pop_back();
   op->kind = kind;
+  op->seal = nullptr;
   return op;
 }
 
 void Ops::break_seals(const Unsent& account) {
   for (const auto& slab : slabs_) {
     for (Op& op : slab->ops) {
-      if (op.account.unsent.get() == &account && op.sealed()) op.set_seal(Seal::kBroken);
+      if (op.account.unsent.get() == &account && op.seal) op.set_seal(Seal::kBroken);
     }
   }
 }

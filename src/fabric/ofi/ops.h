@@ -19,20 +19,21 @@ namespace weft::ofi {
 
 struct Op {
   fi_context2 context;  // first: what libfabric hands back is the whole
-  enum class Kind { kReceive, kSend, kWrite } kind;
+  enum class Kind { kReceive, kSend, kWrite, kDeliver } kind;
   Link* link;
   std::size_t rail;
   std::size_t length;  // of all that travels
   std::byte* buffer;   // of a slab
   void* descriptor;    // of the buffer
   Payload payload;
-  std::uint32_t mark;  // kWrite
+  std::uint32_t mark;    // kWrite, kDeliver
+  std::uint64_t offset;  // kDeliver: where in the peer's output
+  std::uint64_t key;     // kDeliver: of that
   Account account;
 
-  // Of a payload from the caller's memory; lies in the buffer, where a smaller one would.
-  bool sealed() const { return payload.bytes > 0 && !payload.source; }
-  std::byte* seal() { return buffer + MessagePacket::kHead; }
-  void set_seal(Seal seal) { std::memcpy(this->seal(), &seal, sizeof seal); }
+  // In the buffer, of a payload from the caller's memory; null: there is none.
+  std::byte* seal;
+  void set_seal(Seal value) const { std::memcpy(seal, &value, sizeof value); }
 };
 
 // Takes operations back that somebody was left with.

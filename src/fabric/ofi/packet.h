@@ -9,16 +9,19 @@
 //   kMessage goes on
 //      16  24  signature
 //      40   4  bytes       of payload
-//      44   4  tail        bytes that follow the payload: 0, or 8
-//      48   -  the payload, or 8 bytes: its place at the sender
+//      44   2  tail        bytes that follow the payload: 0, or 8
+//      46   2  flags       1: the sender exposes its output | 2: the payload is delivered
+//      48   -  the payload, or 8 bytes: its place at the sender, of one that is delivered the bytes
+//              before it in the receiver's output
 //       -   8  the seal, of a payload that came from the caller's memory
 //
 // A payload of more than the provider's eager bytes, which are above kInlineBytes, is written into
-// the receiver's copy of the sender's segment first. The write carries 32 bits of its own: which
-// message it belongs to. The two may arrive in either order.
+// the receiver's copy of the sender's segment first; one that is delivered into the receiver's
+// output, which has the key 2^32 + the number of the first pair of the receiver's lane. The write
+// carries 32 bits of its own: which message it belongs to. The two may arrive in either order.
 //
 // A seal is read after the payload, and broken before the caller has that memory back: where it is
-// whole, the payload is.
+// whole, the payload is. So what is delivered goes by one rail with its packet, before it.
 //
 //   WriteMark   bits 0-5 number mod 64 | 6-8 channel | 9-31 pair
 #pragma once
@@ -33,7 +36,7 @@
 namespace weft::ofi {
 
 // Counts changes of this file and of message.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kWireVersion = 7;
+inline constexpr std::uint32_t kWireVersion = 8;
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -78,21 +81,32 @@ struct MessagePacket {
   Packet packet;
   Signature signature;
   std::uint32_t bytes = 0;
-  std::uint32_t tail = 0;
+  std::uint16_t tail = 0;
+  std::uint16_t flags = 0;
   alignas(16) std::byte body[kInlineBytes];
+
+  static constexpr std::uint16_t kExposes = 1, kDelivered = 2;
 
   static constexpr std::size_t kHead = 48;  // before the body
   // Of the packet, as it travels.
   std::size_t with_payload() const { return kHead + bytes + tail; }
   static constexpr std::size_t most(std::size_t eager) { return kHead + eager + sizeof(Seal); }
   static constexpr std::size_t kWithPlace = kHead + sizeof(Location);
+  // Of one that is delivered.
+  static constexpr std::size_t kAfterPayload = kWithPlace + sizeof(Seal);
 };
 static_assert(offsetof(MessagePacket, body) == MessagePacket::kHead);
 inline constexpr std::size_t kSmallPacketBytes = sizeof(MessagePacket);
 
+// Above all keys that a rail gives itself.
+inline constexpr std::uint64_t kOutputKeys = std::uint64_t{1} << 32;
+
 struct WriteMark {
   std::uint32_t pair, channel, number;
 
+  static WriteMark of(const Packet& message) {
+    return {message.pair, message.channel, static_cast<std::uint32_t>(message.number % kDepth)};
+  }
   std::uint32_t bits() const { return pair << 9 | channel << 6 | number % kDepth; }
   static WriteMark of(std::uint64_t bits) {
     const auto low = static_cast<std::uint32_t>(bits);

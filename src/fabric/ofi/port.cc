@@ -4,12 +4,15 @@
 #include <array>
 #include <utility>
 
+#include "fabric/ofi/connections.h"
 #include "fabric/ofi/library.h"
 
 namespace weft::ofi {
 namespace {
 
 constexpr std::size_t kBatch = 16;
+// What a socket holds is read in milliseconds.
+constexpr std::chrono::seconds kReading(1);
 
 }  // namespace
 
@@ -18,7 +21,10 @@ std::shared_ptr<Port> Port::make(const Provider& provider, std::shared_ptr<Recei
 }
 
 Port::Port(const Provider& provider, std::shared_ptr<Receiver> receiver)
-    : receiver_(std::move(receiver)), eager_(provider.eager), seals_(provider.in_order) {
+    : receiver_(std::move(receiver)),
+      eager_(provider.eager),
+      seals_(provider.in_order),
+      delivers_(provider.delivers) {
   for (const auto& each : provider.rails) {
     rails_.push_back(std::make_unique<Rail>(each.info, rails_.size(), MessagePacket::most(eager_)));
     wait_descriptors_.push_back(rails_.back()->wait_descriptor());
@@ -73,6 +79,19 @@ void Port::progress_locked() {
     }
   }
   for (auto each = waiting_.begin(); each != waiting_.end();) flush(**each++);
+}
+
+// What had arrived by then is still read, by this port and nobody else: so it is, before the lock
+// is given up.
+void Port::cut(Link& link, const std::vector<std::string>& names) {
+  const Locked lock(*this);
+  if (link.broken) return;
+  const auto until = Clock::now() + kReading;
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    while (shut_connections(rails_[i]->name(), names[i]) && Clock::now() < until) progress_locked();
+  }
+  progress_locked();
+  if (!link.broken) break_link(link, "it was cut off, since it stands still");
 }
 
 // True if there may be more.

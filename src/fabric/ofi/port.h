@@ -68,6 +68,16 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   void break_seals(const Unsent& account);
   // Writes into the peer's copy of the source's segment, as soon as that is known.
   void write(Link& link, Payload payload, WriteMark mark, const Account& account);
+  // Whether peers may deliver: write into the caller's output.
+  bool delivers() const { return delivers_; }
+  // Writes the payload into the peer's output with this key and sends its packet after it. Nothing,
+  // if `barred` or the link is broken.
+  void deliver(Link& link, const MessagePacket& packet, Payload payload, std::uint64_t key,
+               WriteMark mark, const Account& account, const std::atomic<bool>& barred);
+  bool broken(const Link& link) const;
+  // Breaks the link: nothing of what the peer of these names sends is written anywhere any more.
+  // Others of its host that have dialled this port may be cut off as well.
+  void cut(Link& link, const std::vector<std::string>& names);
   // Where the peer's copy of a segment is; what waited for it goes.
   void grant(Link& link, std::uint32_t segment, const Target& target);
   void forget(Link& link, std::uint32_t segment);
@@ -132,7 +142,7 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   const std::shared_ptr<Receiver> receiver_;
   const ForkMark mark_;
   const std::size_t eager_;
-  const bool seals_;
+  const bool seals_, delivers_;
   std::vector<int> wait_descriptors_;
   std::atomic<std::uint64_t> pokes_{0};
 

@@ -51,6 +51,14 @@ bool reads_in_order(const fi_info& info) {
          info.tx_attr->iov_limit >= kParts && !(info.domain_attr->mr_mode & FI_MR_LOCAL);
 }
 
+// Connections of its own, in which writes and messages keep their order, to memory that is named by
+// its offset and the caller's key.
+bool may_deliver(const fi_info& info) {
+  const std::string_view name(info.fabric_attr->prov_name);
+  return reads_in_order(info) && name.find(';') == name.npos &&
+         !(info.domain_attr->mr_mode & (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY));
+}
+
 // Its own numeric address; empty if it has addresses of another kind.
 std::string address_of(const fi_info& info) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -130,7 +138,7 @@ Provider choose_provider() {
     auto rails = rails_of(list, *info, interfaces);
     const char* const name = info->fabric_attr->prov_name;
     if (rails.size() == interfaces.size())
-      return {name, eager_bytes(name), reads_in_order(*info), std::move(rails)};
+      return {name, eager_bytes(name), reads_in_order(*info), may_deliver(*info), std::move(rails)};
   }
   throw Unsupported("ofi: " + which + " serves " + joined(interfaces, text_of) +
                     "; set WEFT_INTERFACE to another");

@@ -20,6 +20,7 @@ struct Provider {
   std::string name;         // "tcp;ofi_rxm"
   std::size_t eager;        // bytes of payload that a packet carries at most
   bool in_order;            // it reads what it sends from the first byte to the last
+  bool delivers;            // it may write into a caller's memory: what connections.h ends
   std::vector<Rail> rails;  // fabrics meet by sockets on the interface of the first
 };
 

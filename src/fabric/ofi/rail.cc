@@ -122,16 +122,15 @@ long Rail::send(Op* op, fi_addr_t to) {
     return fi_send(endpoint_.get(), op->buffer, op->length, op->descriptor, to, &op->context);
   const iovec parts[] = {{op->buffer, MessagePacket::kHead},
                          {const_cast<std::byte*>(payload.data), payload.bytes},
-                         {op->seal(), sizeof(Seal)}};
+                         {op->seal, sizeof(Seal)}};
   void* descriptors[] = {op->descriptor, descriptor(*op), op->descriptor};
-  return fi_sendv(endpoint_.get(), parts, descriptors, op->sealed() ? 3 : 2, to, &op->context);
+  return fi_sendv(endpoint_.get(), parts, descriptors, op->seal ? 3 : 2, to, &op->context);
 }
 
-long Rail::write(Op* op, fi_addr_t to, const Target& target) {
+long Rail::write(Op* op, fi_addr_t to, std::uint64_t address, std::uint64_t key) {
   const Payload& payload = op->payload;
-  const auto offset = static_cast<std::uint64_t>(payload.data - payload.source->data);
   return fi_writedata(endpoint_.get(), payload.data, payload.bytes, descriptor(*op), op->mark, to,
-                      target.base + offset, target.keys[op->rail], &op->context);
+                      address, key, &op->context);
 }
 
 long Rail::read(std::span<fi_cq_data_entry> entries) {
@@ -150,8 +149,9 @@ bool Rail::may_wait() {
   return fi_trywait(fabric_.get(), &queue, 1) == 0;
 }
 
-Handle<fid_mr> Rail::register_memory(std::byte* data, std::size_t bytes, std::uint64_t access) {
-  const std::uint64_t key = provider_keys_ ? 0 : next_key_++;
+Handle<fid_mr> Rail::register_memory(std::byte* data, std::size_t bytes, std::uint64_t access,
+                                     std::uint64_t key) {
+  if (key == 0 && !provider_keys_) key = next_key_++;
   return opened<fid_mr>("fi_mr_reg", [&](fid_mr** region) {
     return fi_mr_reg(domain_.get(), data, bytes, access, 0, key, 0, region, nullptr);
   });

@@ -38,7 +38,7 @@ class Rail {
   bool inject(fi_addr_t to, const void* packet, std::size_t length);
   // Hands an operation to libfabric: its answer, -FI_EAGAIN for later.
   long send(Op* op, fi_addr_t to);
-  long write(Op* op, fi_addr_t to, const Target& target);
+  long write(Op* op, fi_addr_t to, std::uint64_t address, std::uint64_t key);
 
   // How many entries there are, or libfabric's answer.
   long read(std::span<fi_cq_data_entry> entries);
@@ -52,8 +52,9 @@ class Rail {
 
   // Whether memory that is sent from must be registered, too.
   bool registers_sources() const { return registers_local_; }
-  // FI_REMOTE_WRITE, or FI_SEND | FI_WRITE, as `access`. Throws Unsupported.
-  Handle<fid_mr> register_memory(std::byte* data, std::size_t bytes, std::uint64_t access);
+  // FI_REMOTE_WRITE, or FI_SEND | FI_WRITE, as `access`. `key` 0: any. Throws Unsupported.
+  Handle<fid_mr> register_memory(std::byte* data, std::size_t bytes, std::uint64_t access,
+                                 std::uint64_t key = 0);
   // By what a peer's writes name the first byte of `data`, which was registered.
   std::uint64_t base_of(const std::byte* data) const {
     return virtual_addresses_ ? reinterpret_cast<std::uint64_t>(data) : 0;

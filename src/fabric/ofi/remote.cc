@@ -82,9 +82,9 @@ void Remote::tell(Kind kind, std::uint32_t subject) {
 }
 
 void Remote::tell_abort(std::uint32_t pair, const std::string& why) {
-  const std::uint64_t sent = port_->sent(link_);
+  const std::uint64_t before = sent();
   std::lock_guard lock(mutex_);
-  (void)send_locked(Kind::kAbort, pair, sent, why);
+  (void)send_locked(Kind::kAbort, pair, before, why);
 }
 
 void Remote::ask(std::uint32_t segment, std::size_t bytes) {
@@ -99,6 +99,22 @@ std::optional<std::uint64_t> Remote::progress_of(std::uint32_t pair) {
   if (send_locked(Kind::kProgress, pair, 0))
     changed_.wait_for(lock, kAnswer, [&] { return answer || state_ == State::kLost; });
   return answer;
+}
+
+void Remote::bar(std::uint32_t pair) {
+  std::lock_guard lock(mutex_);
+  barred_[pair].reset();
+  (void)send_locked(Kind::kBar, pair, 0);
+}
+
+bool Remote::at_rest(std::uint32_t pair) const {
+  if (port_->broken(link_)) return true;
+  std::lock_guard lock(mutex_);
+  if (left_) return true;
+  const auto answer = barred_.find(pair);
+  // acquire: who sees the count sees what was counted.
+  return answer != barred_.end() && answer->second &&
+         arrived_.load(std::memory_order_acquire) >= *answer->second;
 }
 
 void Remote::on_readable() {
@@ -136,6 +152,7 @@ void Remote::take(const Message& message) {
   if (head.kind == Kind::kWelcome) check_welcome(message);
   if (head.kind == Kind::kDone) done_ = true;
   if (head.kind == Kind::kProgress) progress_[head.subject] = head.base;
+  if (head.kind == Kind::kBar) barred_[head.subject] = head.base;
   changed_.notify_all();
 }
 

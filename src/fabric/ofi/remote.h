@@ -56,6 +56,15 @@ class Remote : public std::enable_shared_from_this<Remote> {
   // The last collective that the peer's lane `pair` has entered, if it answers soon.
   std::optional<std::uint64_t> progress_of(std::uint32_t pair);
 
+  // Asks its lane `pair` to deliver nothing more. at_rest: it has said so, and all that it had sent
+  // before has arrived, or the link is broken.
+  void bar(std::uint32_t pair);
+  bool at_rest(std::uint32_t pair) const;
+  // Breaks the link.
+  void cut_off() { port_->cut(link_, address_.rails); }
+  // How many packets and writes it was ever sent.
+  std::uint64_t sent() const { return port_->sent(link_); }
+
   // A packet or a write of the peer has arrived.
   void count_arrival();
   // Whether so many of them have, or no more will come.
@@ -116,7 +125,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
   Talk talk_;
   bool said_bye_ = false, done_ = false, left_ = false;
   std::set<std::uint32_t> asked_;
-  std::map<std::uint32_t, std::optional<std::uint64_t>> progress_;  // asked, by the peer's pair
+  // Asked, by the peer's pair.
+  std::map<std::uint32_t, std::optional<std::uint64_t>> progress_, barred_;
   Troubles troubles_;
 };
 

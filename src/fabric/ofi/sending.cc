@@ -67,10 +67,33 @@ void Port::write(Link& link, Payload payload, WriteMark mark, const Account& acc
   submit(link, op, std::move(payload), account);
 }
 
+void Port::deliver(Link& link, const MessagePacket& packet, Payload payload, std::uint64_t key,
+                   WriteMark mark, const Account& account, const std::atomic<bool>& barred) {
+  const Locked lock(*this);
+  // Whoever bars looks afterwards, under this lock, how much was sent.
+  if (link.broken || barred.load()) return;
+  link.sent += 2;
+  Rail& rail = *rails_[least_loaded(link)];
+  Op* const write = rail.sends().take(Op::Kind::kDeliver);
+  write->length = 0;
+  write->mark = mark.bits();
+  write->key = key;
+  std::memcpy(&write->offset, packet.body, sizeof write->offset);
+  Op* const after = rail.sends().take(Op::Kind::kSend);
+  after->length = MessagePacket::kAfterPayload;
+  std::memcpy(after->buffer, &packet, MessagePacket::kWithPlace);
+  after->seal = after->buffer + MessagePacket::kWithPlace;
+  after->set_seal(Seal::kWhole);
+  submit(link, write, std::move(payload), account);
+  if (link.broken) return rail.sends().give_back(after);
+  submit(link, after, {}, account);
+}
+
 void Port::submit(Link& link, Op* op, Payload payload, const Account& account) {
   op->length += payload.bytes;
   op->payload = std::move(payload);
-  if (op->sealed()) {
+  if (op->kind == Op::Kind::kSend && op->payload.bytes > 0 && !op->payload.source) {
+    op->seal = op->buffer + MessagePacket::kHead;
     op->set_seal(Seal::kWhole);
     op->length += sizeof(Seal);
   }
@@ -107,8 +130,12 @@ long Port::issue(Op* op) {
   Rail& rail = *rails_[op->rail];
   const fi_addr_t to = link.ways[op->rail].address;
   if (op->kind == Op::Kind::kSend) return rail.send(op, to);
-  const auto target = link.targets.find(op->payload.source->segment);
-  return target == link.targets.end() ? -FI_EAGAIN : rail.write(op, to, target->second);
+  if (op->kind == Op::Kind::kDeliver) return rail.write(op, to, op->offset, op->key);
+  const Payload& payload = op->payload;
+  const auto target = link.targets.find(payload.source->segment);
+  if (target == link.targets.end()) return -FI_EAGAIN;
+  const auto offset = static_cast<std::uint64_t>(payload.data - payload.source->data);
+  return rail.write(op, to, target->second.base + offset, target->second.keys[op->rail]);
 }
 
 // False: the link broke.
@@ -161,6 +188,11 @@ void Port::grant(Link& link, std::uint32_t segment, const Target& target) {
 void Port::forget(Link& link, std::uint32_t segment) {
   std::lock_guard lock(mutex_);
   link.targets.erase(segment);
+}
+
+bool Port::broken(const Link& link) const {
+  std::lock_guard lock(mutex_);
+  return link.broken;
 }
 
 std::uint64_t Port::sent(const Link& link) const {

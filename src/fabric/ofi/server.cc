@@ -76,6 +76,10 @@ bool Server::answer(Client& client, const Message& message) {
       return true;
     case Kind::kProgress:
       return reply(client, head.kind, head.subject, lanes_->last_entered(head.subject));
+    case Kind::kBar:
+      lanes_->bar(head.subject, client.token);
+      // After that, so that nothing passes between.
+      return reply(client, head.kind, head.subject, peer ? peer->sent() : 0);
     case Kind::kAbort:
       lanes_->take_abort(head.subject, client.token, head.base, message.text);
       return true;

@@ -39,6 +39,9 @@ class ShmEndpoint final : public Endpoint {
     return credited(peer, channel, number + 1);
   }
   bool carries(int, std::size_t) const override { return false; }
+  void expose(std::byte*, std::size_t) override {}  // all load
+  void conceal() override {}
+  bool lands(int, std::size_t) const override { return false; }
   void recall() override {}
   bool loads(int) const override { return true; }
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
