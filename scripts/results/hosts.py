@@ -1,9 +1,8 @@
 """Writes docs/results/hosts.md's tables and plots: allreduce between hosts, beside other libraries.
 
-From hosts.jsonl, and hosts_zen3.jsonl from another processor; --data first measures the former anew
-(twenty minutes; needs root and `make peers`):
-hosts are network namespaces of this machine, as in tests/hosts. A run that was stopped goes on
-where it was.
+From hosts.jsonl; --data first measures it anew (half an hour; needs root and `make peers`): hosts
+are network namespaces of this machine, as in tests/hosts. A run that was stopped goes on where it
+was.
 """
 
 from __future__ import annotations
@@ -66,11 +65,10 @@ def main() -> None:
     """Writes the page's parts and the plots."""
     if asked_for_data(__doc__):
         measure()
-    rows, zen3 = read("hosts"), read("hosts_zen3")
+    rows = read("hosts")
     fill(
         "hosts",
-        {f"{rate}, {weft}": cells(rows, weft, rate) for rate in RATES for weft in BESIDE}
-        | {f"{rate}, Zen 3": cells(zen3, "weft", rate) for rate in RATES},
+        {f"{rate}, {weft}": cells(rows, weft, rate) for rate in RATES for weft in BESIDE},
     )
     for rate in RATES:
         name = rate.replace("/", " ").replace(" ", "_").lower()

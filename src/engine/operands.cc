@@ -32,8 +32,16 @@ const std::byte* Run::received(int peer, int channel) {
   std::uint64_t number = lane_->stream(peer, channel).credited;
   Arrival arrival = lane_->endpoint.arrival(peer, channel, number);
   if (arrival.inlined) return arrival.inlined;
-  if (arrival.header->delivered) return binding_->user[1] + arrival.header->input.bits;
+  if (arrival.header->delivered) return delivered(*arrival.header);
   return lane_->endpoint.reach(peer, arrival.header->input, arrival.header->bytes);
+}
+
+const std::byte* Run::delivered(const Header& header) const {
+  const std::size_t bytes = binding_->part(Buffer::kOutput).total() * binding_->element;
+  const std::uint64_t offset = header.input.bits;
+  if (offset > bytes || header.bytes > bytes - offset)
+    throw InternalError("a peer names a place outside of this rank's output");
+  return binding_->user[1] + offset;
 }
 
 std::size_t Run::slot_offset(int channel) const {

@@ -45,9 +45,10 @@ void Run::expose() {
       return step.verb == Verb::kPut && !step.dst.empty();
     });
   };
-  std::byte* const output = binding_->user[1];
-  if (output && std::ranges::any_of(binding_->plan->program, delivers))
-    lane_->endpoint.expose(output, binding_->part(Buffer::kOutput).total() * binding_->element);
+  const std::size_t bytes = binding_->part(Buffer::kOutput).total() * binding_->element;
+  if (binding_->user[1] && bytes > kInlineBytes &&
+      std::ranges::any_of(binding_->plan->program, delivers))
+    lane_->endpoint.expose(binding_->user[1], bytes);
 }
 
 void Run::enter_round() {

@@ -101,6 +101,7 @@ class Run {
   }
   std::byte* remote(const Operand& operand, const Place& place, const Span& span);
   const std::byte* received(int peer, int channel);
+  const std::byte* delivered(const Header& header) const;
   // Of another rank's output; null if it is not known to be in reach.
   std::byte* reachable(const Place& output, const Span& span);
   bool slot_is_free(std::size_t begin, std::size_t end);

@@ -85,7 +85,6 @@ void Port::progress_locked() {
 // is given up.
 void Port::cut(Link& link, const std::vector<std::string>& names) {
   const Locked lock(*this);
-  if (link.broken) return;
   const auto until = Clock::now() + kReading;
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     while (shut_connections(rails_[i]->name(), names[i]) && Clock::now() < until) progress_locked();

@@ -108,7 +108,8 @@ void Remote::bar(std::uint32_t pair) {
 }
 
 bool Remote::at_rest(std::uint32_t pair) const {
-  if (port_->broken(link_)) return true;
+  // Of several rails only one may have broken.
+  if (port_->rails() == 1 && port_->broken(link_)) return true;
   std::lock_guard lock(mutex_);
   if (left_) return true;
   const auto answer = barred_.find(pair);

@@ -57,7 +57,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   std::optional<std::uint64_t> progress_of(std::uint32_t pair);
 
   // Asks its lane `pair` to deliver nothing more. at_rest: it has said so, and all that it had sent
-  // before has arrived, or the link is broken.
+  // before has arrived, or nothing arrives any more.
   void bar(std::uint32_t pair);
   bool at_rest(std::uint32_t pair) const;
   // Breaks the link.
