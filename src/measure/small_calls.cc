@@ -105,14 +105,18 @@ double time_alone(Probe& probe, int times) {
 }  // namespace
 
 void fit_small_calls(Probe& probe, Topology& topology, int times) {
+  const double alone = time_alone(probe, times);  // call + step
+  if (probe.size() == 1) {
+    topology.call = alone;  // what of it is the step's shows between ranks only
+    return;
+  }
   double samples = 0, steps = 0, rest = 0;
   for (const char* algorithm : {"allreduce/one_shot", "allreduce/two_shot", "allreduce/ring",
                                 "allreduce/rabenseifner", "allreduce/multi_leader"}) {
     const Sample seen = sample(probe, topology, algorithm, times);
     samples += 1, steps += seen.steps, rest += seen.rest;
   }
-  const double alone = time_alone(probe, times);  // call + step
-  const double more = steps - samples;            // steps besides the first of each call
+  const double more = steps - samples;  // steps besides the first of each call
   topology.step = more > 0 ? std::clamp((rest - samples * alone) / more, 0.0, alone) : 0;
   topology.call = alone - topology.step;
 }
