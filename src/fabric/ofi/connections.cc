@@ -4,10 +4,12 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 
 namespace weft::ofi {
 namespace {
@@ -15,7 +17,6 @@ namespace {
 struct Place {
   std::string host;  // an address, byte for byte
   in_port_t port = 0;
-  bool operator==(const Place&) const = default;
 };
 
 std::optional<Place> place_of(const void* address, std::size_t length) {
