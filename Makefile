@@ -1,11 +1,13 @@
 # Every command sets up what it needs first: see scripts/setup.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm test-torch-full peers bench results lint format clean
+.PHONY: help demo test test-arm test-faults test-mutants test-torch-full peers bench results lint format clean
 
 help:
 	@echo 'make demo      train LeNet on two processes, through Weft and through Gloo'
 	@echo 'make test      build, then all tests: C++, sanitizers, Python'
 	@echo 'make test-arm  the C++ tests for 64-bit Arm, under qemu-user'
+	@echo 'make test-faults  kill a thousand ranks at random; no number may be wrong (20 minutes, root)'
+	@echo 'make test-mutants  all mutants of the built-in plans: what is proved must run right (some minutes; can be broken off)'
 	@echo 'make test-torch-full  the tests that PyTorch has for a backend, on Weft (a quarter of an hour; can be broken off)'
 	@echo 'make peers     set up the libraries that `weft bench --peers` measures against'
 	@echo 'make bench     measure everything beside all of them into docs/results (half an hour)'
@@ -25,6 +27,14 @@ test:
 test-arm:
 	@scripts/setup arm
 	@scripts/test-arm
+
+test-faults:
+	@scripts/setup test
+	@scripts/test-faults
+
+test-mutants:
+	@scripts/setup test
+	@scripts/test-mutants
 
 test-torch-full:
 	@scripts/setup test

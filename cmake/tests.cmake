@@ -38,8 +38,25 @@ function(weft_add_tests name)
     PROPERTIES TIMEOUT 300 ENVIRONMENT "WEFT_TUNING=none;FI_OFI_RXM_BUFFER_SIZE=1024")
 endfunction()
 
+# Plans with one thing changed: what is proved of them must run right. `make test-mutants` runs all.
+function(weft_add_mutants)
+  file(GLOB sources CONFIGURE_DEPENDS tests/mutants/*.cc tests/mutants/*.h)
+  if(NOT sources)  # not in a source distribution
+    return()
+  endif()
+  add_executable(weft_mutants ${sources})
+  target_compile_options(weft_mutants PRIVATE ${weft_flags})
+  target_include_directories(weft_mutants PRIVATE src tests)
+  target_include_directories(weft_mutants SYSTEM PRIVATE "${json_folder}")
+  target_compile_definitions(weft_mutants PRIVATE WEFT_OFI=${WEFT_OFI} WEFT_HWLOC=${WEFT_HWLOC})
+  target_link_libraries(weft_mutants PRIVATE weft GTest::gtest Threads::Threads)
+  add_test(NAME Mutants.ThatAreProvedAreRight COMMAND weft_mutants --each 1 --one-in 8)
+  set_tests_properties(Mutants.ThatAreProvedAreRight PROPERTIES TIMEOUT 300)
+endfunction()
+
 weft_add_tests(weft_tests unit conformance)
 # Proofs and prices are computations of one thread: nothing for the thread sanitizer.
 if(NOT WEFT_SANITIZE MATCHES "thread")
   weft_add_tests(weft_plan_tests plan)
+  weft_add_mutants()
 endif()

@@ -76,6 +76,16 @@ class Job:
 
         return weft.init(self.rank, self.size, self.directory, **options)
 
+    def meet(self, name: str = "met") -> None:
+        """Waits for all ranks, once for each name. By files, so that no library has to live.
+
+        Not a barrier of Weft: a rank may abort when it has left one, and another be still in it.
+        """
+        here = Path(self.directory)
+        (here / f"{name}-{self.rank}").touch()
+        while len(list(here.glob(f"{name}-*"))) < self.size:
+            time.sleep(0.002)
+
     def say(self, value: Any) -> None:
         """Tells the test something while the function still runs; `Team.hear` receives it."""
         self._pipe.send(("said", value))
@@ -126,10 +136,9 @@ class Team:
         self._said: list[list[Any]] = [[] for _ in range(ranks)]
         self._outcomes: list[Outcome | None] = [None] * ranks
         (self._root / "tmp").mkdir()
-        self._pipes: list[Connection] = []
-        self._processes: list[subprocess.Popen] = []
-        for rank in range(ranks):
-            self._spawn(rank, env or {})
+        self._processes: list[subprocess.Popen] = [None] * ranks
+        self._env = env or {}
+        self._pipes: list[Connection] = [self._spawn(rank) for rank in range(ranks)]
 
     @property
     def pids(self) -> list[int]:
@@ -177,6 +186,14 @@ class Team:
         self._killed.add(rank)
         os.kill(self._processes[rank].pid, number)
 
+    def revive(self, rank: int) -> None:
+        """Starts a rank anew whose process has ended."""
+        self._processes[rank].wait(10)
+        self._pipes[rank].close()
+        self._pipes[rank] = self._spawn(rank)
+        self._killed.discard(rank)
+        self._said[rank] = []
+
     def finish(self, timeout: float = 60.0, ranks: list[int] | None = None) -> list[Outcome]:
         """The outcomes of `ranks` (all) in order. Who is late is killed."""
         ranks = list(range(self.ranks)) if ranks is None else ranks
@@ -222,26 +239,29 @@ class Team:
         self._left_behind()
         shutil.rmtree(self._root, ignore_errors=True)
 
-    def _spawn(self, rank: int, env: dict[str, str]) -> None:
+    def _spawn(self, rank: int) -> Connection:
         ours, theirs = Pipe()
         code = (
             f"import sys; sys.path[:] = {sys.path!r}; "
             f"import launch; launch._serve({theirs.fileno()}, {rank}, {self.ranks})"
         )
-        environment = {**os.environ, "TMPDIR": str(self._root / "tmp"), MARK: self._mark, **env}
+        environment = {
+            **os.environ,
+            "TMPDIR": str(self._root / "tmp"),
+            MARK: self._mark,
+            **self._env,
+        }
         paths = [str(Path(__file__).parent), environment.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-        self._processes.append(
-            subprocess.Popen(
-                [*self._prefixes[rank], sys.executable, "-c", code],
-                env=environment,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                stdin=subprocess.DEVNULL,
-            )
+        self._processes[rank] = subprocess.Popen(
+            [*self._prefixes[rank], sys.executable, "-c", code],
+            env=environment,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
         )
         theirs.close()
-        self._pipes.append(ours)
+        return ours
 
     def _receive(self, ranks: list[int], deadline: float) -> bool:
         """Takes what `ranks` have sent; False if nothing came before the deadline."""

@@ -69,6 +69,9 @@ class Builder {
   void blocks(int input, int output);
   // Declares that the plan serves equal counts only (PlanShape::equal_counts).
   void equal_counts() { shape_.equal_counts = true; }
+  // Declares that an alltoall's output may be its input (PlanShape::in_place), which the verifier
+  // then proves. Without, a call in place runs on a copy of its input.
+  void in_place();
   // Declares a channel and returns its number.
   int channel(int slots, Width width = Width::kPlain);
 

@@ -89,8 +89,10 @@ class Request {
 // Where `input_counts` or `output_counts` are given (one a rank, elements) they replace
 // `count` on that side: alltoall both; allgather and gather output_counts, with count the
 // own contribution; reduce_scatter and scatter input_counts, with count the own share.
-// In place: input == output for allreduce, broadcast, reduce, alltoall's not; the own
-// block of the larger buffer for the others. Any other overlap is refused.
+// In place: input == output for allreduce, broadcast, reduce, alltoall; the own block of the larger
+// buffer for the others. Any other overlap is refused. An alltoall in place needs equal counts on
+// both sides of this rank. Unless its plan was proved in place (PlanShape::in_place) the
+// communicator copies the input first, into memory that it keeps for the next such call.
 struct Call {
   Collective collective = Collective::kBarrier;
   const void* input = nullptr;
@@ -144,12 +146,17 @@ class Communicator {
   // Returns at once; finishes with nobody waiting on it.
   Request submit(const Call& call);
 
-  // Point to point, matched by (source, tag) in the order sent. It waits for no
+  // Point to point, matched by (source, tag) in the order sent; tags count from 0. It waits for no
   // collective, nor they for it. Both must give the same count and
   // dtype: the receiver that sees a difference throws Mismatch, the sender Aborted with its text.
   Request isend(const void* data, std::size_t count, DType dtype, int destination, int tag = 0);
   // source: a rank or kAnySource.
   Request irecv(void* data, std::size_t count, DType dtype, int source, int tag = 0);
+  // The same for messages of Weft's own, such as those of torch's monitored_barrier: no tag of a
+  // user's message meets theirs.
+  Request isend_reserved(const void* data, std::size_t count, DType dtype, int destination,
+                         int tag);
+  Request irecv_reserved(void* data, std::size_t count, DType dtype, int source, int tag);
 
   // Collective: ranks with the same color form a new communicator, ordered by (key, rank).
   // Null for a negative color.
@@ -158,6 +165,14 @@ class Communicator {
   // Ends all that is in flight here and on the peers, which see Aborted with `why`: also in a call
   // that this rank has finished before, if they wait in it for yet another rank.
   void abort(const std::string& why);
+
+  // Before a process ends: waits until what was submitted has finished and its callbacks have been
+  // called. What has not by the deadline is aborted, and so is the communicator then.
+  void settle(std::chrono::steady_clock::time_point deadline);
+
+  // Before leaving: throws Mismatch if a peer has sent something that no call here has received, as
+  // where two ranks each name themselves the root of a broadcast. It sees what has arrived by then.
+  void check_leftovers();
 
   // The algorithm that a call would use, as "allreduce/ring" or "allreduce/ring(chunk=64K)".
   std::string algorithm_for(const Call& call) const;

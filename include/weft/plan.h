@@ -71,7 +71,7 @@ struct Index {
     if (modulus == 1) return base;
     // 64 bits: round * stride may pass 2^31 on thousands of ranks.
     auto moved = (first + static_cast<std::int64_t>(round) * stride) % modulus;
-    return base + static_cast<int>(moved < 0 ? moved + modulus : moved);
+    return static_cast<int>(base + (moved < 0 ? moved + modulus : moved));
   }
   bool constant() const { return modulus == 1; }
   auto operator<=>(const Index&) const = default;
@@ -204,6 +204,8 @@ struct PlanShape {
   // Where a caller may give a count for each rank: they must all be equal, since blocks are kept
   // where others belong.
   bool equal_counts = false;
+  // alltoall: the output may be the input. Of other collectives that is proved of every plan.
+  bool in_place = false;
   auto operator<=>(const PlanShape&) const = default;
 };
 

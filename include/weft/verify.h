@@ -27,7 +27,7 @@ enum class Fault : std::uint8_t {
   kPutSource,    // the source of a put overwritten while it may still be read
   kDeadlock,     // a wait that nothing satisfies
   kContract,  // messages left unreceived or unreturned at the end: the next plan would misread them
-  kMalformed,  // an operand or peer out of range
+  kMalformed,  // an operand or peer out of range, or steps of one message with different sizes
   kClaim,      // a claim of the algorithm that does not hold
 };
 std::string_view name_of(Fault fault);
@@ -56,8 +56,9 @@ struct VerifyOptions {
 };
 
 // Executes `plan` for every trip count 0 .. max_trips with an odd tail, in place and
-// out of place, uneven counts where the collective takes them. Control flow does not
-// depend on data and every wait names its message, so one execution stands for all
+// out of place, uneven counts where the collective takes them. All steps of one message must go
+// with ranges whose sizes are equal for all counts, not only in the calls executed. Control flow
+// does not depend on data and every wait names its message, so one execution stands for all
 // schedules. Neighbours are the most permissive that the lane's contract allows: ranks
 // start and end at any time, and earlier messages may still be unreturned.
 VerifyReport verify(const Plan& plan, const VerifyOptions& options = {});

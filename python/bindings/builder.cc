@@ -91,6 +91,7 @@ void bind_declarations(nb::class_<PyBuilder>& type) {
           "blocks", [](PyBuilder& b, int input, int output) { b->blocks(input, output); },
           arg("input"), arg("output"))
       .def("equal_counts", [](PyBuilder& b) { b->equal_counts(); })
+      .def("in_place", [](PyBuilder& b) { b->in_place(); })
       .def(
           "channel",
           [](PyBuilder& b, int slots, bool wide, bool narrow) {

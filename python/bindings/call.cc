@@ -42,6 +42,14 @@ void check_count(const Array& array, std::size_t needed, const std::string& who)
                               " elements but this call needs " + std::to_string(needed));
 }
 
+weft::ReduceOp reduction(const std::string& name, const std::string& who) {
+  try {
+    return weft::parse_reduce_op(name);
+  } catch (const weft::InvalidArgument& error) {
+    throw weft::InvalidArgument(who + "op: " + error.what());
+  }
+}
+
 void check_counts(const std::vector<std::size_t>& counts, int size, const std::string& who) {
   if (counts.empty() || counts.size() == static_cast<std::size_t>(size)) return;
   throw weft::InvalidArgument(who + " has " + std::to_string(counts.size()) +
@@ -70,7 +78,7 @@ BoundCall bind_call(const CallArguments& arguments, int rank, int size) {
   const std::string who = "rank " + std::to_string(rank) + ": " + arguments.collective + ": ";
   BoundCall bound;
   bound.call.collective = weft::parse_collective(arguments.collective);
-  bound.call.op = weft::parse_reduce_op(arguments.op);
+  bound.call.op = reduction(arguments.op, who);
   bound.call.count = arguments.count;
   bound.call.root = arguments.root;
   bound.call.symmetric = arguments.symmetric;

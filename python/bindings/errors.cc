@@ -2,10 +2,17 @@
 #include "weft/error.h"
 
 #include <exception>
+#include <string_view>
 
 #include "bindings.h"
 
 namespace {
+
+// A message may repeat bytes of a file or of the environment that are no UTF-8.
+nb::object text_of(std::string_view what) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "replace"));
+}
 
 // Raises the Python class of the same name, if `E` is what was thrown.
 template <typename E>
@@ -14,7 +21,7 @@ bool raised(const std::exception_ptr& thrown, const char* name) {
     std::rethrow_exception(thrown);
   } catch (const E& error) {
     nb::object kind = nb::module_::import_("weft.errors").attr(name);
-    PyErr_SetString(kind.ptr(), error.what());
+    PyErr_SetObject(kind.ptr(), text_of(error.what()).ptr());
     return true;
   } catch (...) {
     return false;

@@ -185,7 +185,7 @@ void bind_plans(nb::module_& m) {
           "__init__",
           [](PlanShape* self, std::string algorithm, const std::string& collective, int ranks,
              Params params, int input_blocks, int output_blocks, std::vector<Channel> channels,
-             bool equal_counts) {
+             bool equal_counts, bool in_place) {
             new (self) PlanShape{std::move(algorithm),
                                  parse_collective(collective),
                                  ranks,
@@ -193,11 +193,13 @@ void bind_plans(nb::module_& m) {
                                  input_blocks,
                                  output_blocks,
                                  std::move(channels),
-                                 equal_counts};
+                                 equal_counts,
+                                 in_place};
           },
           nb::arg("algorithm"), nb::arg("collective"), nb::arg("ranks"),
           nb::arg("params") = Params(), nb::arg("input_blocks") = 1, nb::arg("output_blocks") = 1,
-          nb::arg("channels") = std::vector<Channel>(), nb::arg("equal_counts") = false)
+          nb::arg("channels") = std::vector<Channel>(), nb::arg("equal_counts") = false,
+          nb::arg("in_place") = false)
       .def_ro("algorithm", &PlanShape::algorithm)
       .def_prop_ro("collective",
                    [](const PlanShape& self) { return named(name_of(self.collective)); })
@@ -207,6 +209,7 @@ void bind_plans(nb::module_& m) {
       .def_ro("output_blocks", &PlanShape::output_blocks)
       .def_ro("channels", &PlanShape::channels)
       .def_ro("equal_counts", &PlanShape::equal_counts)
+      .def_ro("in_place", &PlanShape::in_place)
       .def_prop_ro("digest", [](const PlanShape& self) { return digest(self); })
       .def("__repr__", [](const PlanShape& self) {
         return "<PlanShape " + self.algorithm + " for " + std::to_string(self.ranks) + " ranks>";

@@ -68,8 +68,9 @@ class InterruptibleStore : public weft::Store {
 }  // namespace
 
 std::shared_ptr<weft::Store> store_of(nb::object store) {
-  if (nb::isinstance<nb::str>(store))
-    return std::make_shared<InterruptibleStore>(weft::file_store(nb::str(store).c_str()));
+  if (nb::isinstance<nb::tuple>(store))
+    return std::make_shared<InterruptibleStore>(
+        weft::file_store(nb::str(store[0]).c_str(), nb::str(store[1]).c_str()));
   for (const char* method : {"set", "get"})
     if (!nb::hasattr(store, method))
       throw weft::InvalidArgument(std::string("the rendezvous has no method ") + method +

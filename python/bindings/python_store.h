@@ -9,7 +9,7 @@
 
 namespace nb = nanobind;
 
-// A str is the directory of a file_store. Any other object has
+// A tuple is the directory and the part of a file_store. Any other object has
 //   set(key: str, value: bytes) and get(key: str, seconds: float) -> bytes,
 // and get raises weft.Timeout when the key is not there in time; it is called with the
 // GIL taken anew, from whatever thread makes the communicator.

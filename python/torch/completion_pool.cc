@@ -3,17 +3,15 @@
 #include <c10/util/Logging.h>
 #include <pthread.h>
 
-#include <chrono>
 #include <exception>
 #include <system_error>
 #include <thread>
 
+#include "gil.h"
+
 namespace weft::torch_adapter {
 
 namespace {
-
-// Of what callbacks may still wait for.
-constexpr std::chrono::seconds kDrain(5);
 
 // Never destroyed: its threads may outlive static destruction.
 CompletionPool*& slot() {
@@ -41,9 +39,9 @@ void CompletionPool::leave() {
   gone_.wait(lock, [this] { return threads_ == busy_ || backends_ > 0; });
 }
 
-void CompletionPool::drain() {
+void CompletionPool::drain(std::chrono::steady_clock::time_point deadline) {
   std::unique_lock lock(mutex_);
-  gone_.wait_for(lock, kDrain, [this] { return tasks_.empty() && busy_ == 0; });
+  gone_.wait_until(lock, deadline, [this] { return tasks_.empty() && busy_ == 0; });
 }
 
 void CompletionPool::prepare() {
@@ -87,7 +85,8 @@ void CompletionPool::serve() {
     if (threads_ == busy_) spawn_if_possible();
     lock.unlock();
     try {
-      task.run(task.subject);
+      // Tasks let go of Python objects: see ending.h. What comes too late is left to the system.
+      if (!interpreter_ends()) task.run(task.subject);
     } catch (const std::exception& error) {
       LOG(ERROR) << "weft: a callback of a future threw: " << error.what();
     }

@@ -6,6 +6,7 @@
 // another one behind that waits for the next.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -29,9 +30,8 @@ class CompletionPool {
   void enter();
   void leave();
 
-  // Before the interpreter ends: waits until no task is left, for some seconds. Tasks let go of
-  // Python objects, and a thread that waits for the GIL then is ended, and the process with it.
-  void drain();
+  // Waits until no task is left, at most until the deadline.
+  void drain(std::chrono::steady_clock::time_point deadline);
 
   // Makes sure that a thread is there, since whoever posts may not be the one to make it.
   // Throws std::system_error if there can be none.

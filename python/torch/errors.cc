@@ -20,7 +20,7 @@ std::exception_ptr translated(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const InvalidArgument& error) {
-    return as<c10::ValueError>(error);
+    return std::make_exception_ptr(BadArgument(error.what()));
   } catch (const Unsupported& error) {
     return as<c10::NotImplementedError>(error);
   } catch (const InvalidPlan& error) {

@@ -20,6 +20,15 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
+// From then on a thread that asks for the GIL never gets it.
+inline bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030d0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
+}
+
 // Lets Python's signal handlers run while a call waits; throws what they raise.
 inline void check_signals() {
   pybind11::gil_scoped_acquire acquire;

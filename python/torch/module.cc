@@ -4,7 +4,7 @@
 
 #include <pybind11/chrono.h>
 
-#include "completion_pool.h"
+#include "ending.h"
 #include "future.h"
 #include "process_group.h"
 
@@ -12,7 +12,6 @@ namespace py = pybind11;
 
 namespace {
 
-using weft::torch_adapter::CompletionPool;
 using weft::torch_adapter::ProcessGroupWeft;
 using weft::torch_adapter::WorkWeft;
 
@@ -34,9 +33,24 @@ py::object future_of(WorkWeft& work) {
   return py::cast(std::make_shared<torch::jit::PythonFutureWrapper>(std::move(future)));
 }
 
+// pybind11 asks the last translator first, so torch's sees what this one lets pass.
+void translate_bad_arguments() {
+  // Never let go: what is thrown while the interpreter ends needs it still.
+  static const py::handle type =
+      py::object(py::module_::import("weft.errors").attr("InvalidArgument")).release();
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const weft::torch_adapter::BadArgument& error) {
+      py::set_error(type, error.what_without_backtrace());
+    }
+  });
+}
+
 }  // namespace
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  translate_bad_arguments();
   m.doc() = "Weft's backend for torch.distributed. weft.torch registers it.";
   // Its base class is torch's: so torch.distributed is imported before this module.
   py::class_<ProcessGroupWeft, c10::intrusive_ptr<ProcessGroupWeft>, c10d::Backend>(
@@ -49,7 +63,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   py::class_<WorkWeft, c10::intrusive_ptr<WorkWeft>, c10d::Work>(m, "Work").def("get_future",
                                                                                 &future_of);
   py::module_::import("atexit").attr("register")(py::cpp_function(
-      [] { CompletionPool::instance().drain(); }, py::call_guard<py::gil_scoped_release>()));
+      &weft::torch_adapter::end_of_program, py::call_guard<py::gil_scoped_release>()));
   m.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"),
         py::arg("group_name"), py::arg("global_ranks"), py::call_guard<py::gil_scoped_release>());
 }

@@ -1,10 +1,10 @@
 // The c10d calls by name, for messages, profiles and Work.
 #pragma once
 
-#include <c10/util/Exception.h>
-
 #include <sstream>
 #include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include "errors.h"
 
 namespace weft::torch_adapter {
 
@@ -21,13 +21,13 @@ struct Site {
   const Operation& operation;
 };
 
-// Throws ValueError: "rank 1, all_reduce: " and what the rest says.
+// Throws BadArgument: "rank 1, all_reduce: " and what the rest says.
 template <typename... Parts>
 [[noreturn]] void refuse(const Site& site, const Parts&... parts) {
   std::ostringstream text;
   text << "rank " << site.rank << ", " << site.operation.name() << ": ";
   (text << ... << parts);
-  C10_THROW_ERROR(ValueError, text.str());
+  throw BadArgument(text.str());
 }
 
 inline constexpr Operation kBroadcast{c10d::OpType::BROADCAST, "weft:broadcast"};

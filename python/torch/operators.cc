@@ -36,16 +36,16 @@ c10d::ReduceOp::RedOpType reduction(const std::string& name) {
        {"bxor", c10d::ReduceOp::BXOR}}};
   for (const auto& [known, op] : kNames)
     if (name == known) return op;
-  C10_THROW_ERROR(ValueError, "torch.ops.weft.all_reduce: there is no reduction \"" + name +
-                                  "\"; give sum, avg, product, min, max, band, bor or bxor");
+  throw BadArgument("torch.ops.weft.all_reduce: there is no reduction \"" + name +
+                    "\"; give sum, avg, product, min, max, band, bor or bxor");
 }
 
 c10::intrusive_ptr<ProcessGroupWeft> weft_of(const std::string& group) {
   const auto backend = c10d::resolve_process_group(group)->getBackend(c10::DeviceType::CPU);
   auto ours = c10::dynamic_intrusive_pointer_cast<ProcessGroupWeft>(backend);
   if (!ours)
-    C10_THROW_ERROR(ValueError, "torch.ops.weft.all_reduce: the CPU backend of group \"" + group +
-                                    "\" is " + backend->getBackendName() + ", not weft");
+    throw BadArgument("torch.ops.weft.all_reduce: the CPU backend of group \"" + group + "\" is " +
+                      backend->getBackendName() + ", not weft");
   return ours;
 }
 

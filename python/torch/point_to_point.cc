@@ -16,11 +16,16 @@ namespace weft::torch_adapter {
 
 namespace {
 
-// Tags below 0 are not torch's: users' messages cannot meet these.
-constexpr int kArrivalTag = -1;
-constexpr int kReleaseTag = -2;
+// Reserved tags: users' messages cannot meet these.
+constexpr int kArrivalTag = 0;
+constexpr int kReleaseTag = 1;
 
 constexpr Operation kMonitoredBarrier{c10d::OpType::BARRIER, "weft:monitored_barrier"};
+
+// Here and not where it starts: of a batch nothing has been started then.
+void check_tag(const Site& site, int tag) {
+  if (tag < 0) refuse(site, "the tag is ", tag, "; tags count from 0");
+}
 
 // Receives, by the rank that they are from.
 using Expected = std::vector<std::pair<int, Request>>;
@@ -61,8 +66,8 @@ void await(Communicator& communicator, const Expected& expected, int me,
 void report(Communicator& communicator, int me, std::chrono::milliseconds timeout) {
   std::byte token{};
   try {
-    communicator.send(&token, 1, DType::kU8, 0, kArrivalTag);
-    Expected release{{0, communicator.irecv(&token, 1, DType::kU8, 0, kReleaseTag)}};
+    communicator.isend_reserved(&token, 1, DType::kU8, 0, kArrivalTag).wait();
+    Expected release{{0, communicator.irecv_reserved(&token, 1, DType::kU8, 0, kReleaseTag)}};
     // Rank 0 may come last and then waits in its turn; it can say more than this rank.
     await(communicator, release, me, 2 * timeout, false);
   } catch (const Error& error) {
@@ -79,6 +84,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::send(Tensors& tensors, int destinati
   return attempt([&]() -> WorkPtr {
     const Site here = site(kSend);
     const at::Tensor& tensor = only(here, "tensors", tensors);
+    check_tag(here, tag);
     const Element element = moved(common_type(here, {{"tensor", tensors}}));
     Job job;
     void* data = const_cast<void*>(job.read(tensor));
@@ -100,6 +106,7 @@ ProcessGroupWeft::WorkPtr ProcessGroupWeft::receive(const Operation& operation, 
   return attempt([&]() -> WorkPtr {
     const Site here = site(operation);
     const at::Tensor& tensor = only(here, "tensors", tensors);
+    check_tag(here, tag);
     const Element element = moved(common_type(here, {{"tensor", tensors}}));
     Job job;
     void* data = job.write(here, tensor);
@@ -120,11 +127,11 @@ void ProcessGroupWeft::monitoredBarrier(const c10d::BarrierOptions& opts, bool w
     auto token_of = [&](int rank) { return &tokens[static_cast<std::size_t>(rank)]; };
     Expected arrivals;
     for (int rank = 1; rank < size_; ++rank)
-      arrivals.emplace_back(rank,
-                            communicator->irecv(token_of(rank), 1, DType::kU8, rank, kArrivalTag));
+      arrivals.emplace_back(
+          rank, communicator->irecv_reserved(token_of(rank), 1, DType::kU8, rank, kArrivalTag));
     await(*communicator, arrivals, rank_, timeout, wait_all_ranks);
     for (int rank = 1; rank < size_; ++rank)
-      communicator->send(token_of(rank), 1, DType::kU8, rank, kReleaseTag);
+      communicator->isend_reserved(token_of(rank), 1, DType::kU8, rank, kReleaseTag).wait();
   });
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "ending.h"
 #include "errors.h"
 #include "gil.h"
 #include "store.h"
@@ -90,7 +91,9 @@ std::shared_ptr<Communicator> ProcessGroupWeft::make_communicator(const std::str
     CommunicatorOptions with;
     with.timeout = options_->timeout;
     with.interrupt = check_signals;
-    return Communicator::create(make_store(store_, rank_, name), rank_, size_, with);
+    auto made = Communicator::create(make_store(store_, rank_, name), rank_, size_, with);
+    settle_at_the_end(made);
+    return made;
   });
 }
 
@@ -121,6 +124,7 @@ void ProcessGroupWeft::setTimeout(std::chrono::milliseconds timeout) {
   options_->timeout = timeout;
   std::lock_guard lock(mutex_);
   if (communicator_) communicator_->set_timeout(timeout);
+  for (const auto& [strand, communicator] : of_strands_) communicator->set_timeout(timeout);
 }
 
 void ProcessGroupWeft::registerOnCompletionHook(Group::Hook&& hook) {

@@ -31,8 +31,8 @@ class SymmetricPool {
   // At least `bytes` bytes. Throws Unsupported if the system has no more.
   Memory take(Fabric& fabric, std::size_t bytes);
 
-  // After a failed collective, which a slow peer may still be inside: what is in use now or kept
-  // is not given to anybody else.
+  // After a failed collective, whose output may be symmetric memory no more: what is in use now or
+  // kept is not given to anybody else.
   void distrust();
 
  private:

@@ -4,16 +4,19 @@ Arrays. An input is a NumPy array, any object with DLPack (a PyTorch tensor, ...
 protocol (`bytearray`, `array.array`, `memoryview`). Inputs that are not contiguous are copied.
 The result is a new array, or `out` if it is given: contiguous, writable, of the input's dtype and
 of as many elements as the result has. `out` may be the input itself where the collective allows
-it (allreduce, broadcast, reduce): that is in place. A new result is a tensor where the input has
-`new_empty` (PyTorch), else a NumPy array. Memory from `weft.empty` needs one copy less.
+it (allreduce, broadcast, reduce, alltoall): that is in place. A new result is a tensor where the
+input has `new_empty` (PyTorch), else a NumPy array. Memory from `weft.empty` needs one copy less.
 
-Calls. All ranks call the same collectives in the same order with equal counts, dtypes,
-reductions and roots; else every rank that receives from another gets `Mismatch`, the rest
-`Aborted`. `algorithm` overrides the choice ("ring", "allreduce/multi_leader(node=4,chunk=64K)"; see
-docs/selection.md), equal on all ranks; `symmetric=True` says that the arrays of all ranks come from
-`weft.empty`, so that what was measured there decides. `timeout` (seconds) overrides the
-communicator's. With `async_op=True` a call returns a `Request` at once, and its arrays must be left
-alone until that has finished; without, Ctrl-C takes effect when the call ends.
+Calls. All ranks call the same collectives in the same order with equal counts, dtypes, reductions
+and roots; else every rank that receives from another gets `Mismatch`, the rest `Aborted`. A rank
+that only sends, such as each of two that name themselves the root of one broadcast, may return
+first: the difference is then found where the rank next waits, or at `close`, if the other's message
+has arrived by then. `algorithm` overrides the choice ("ring",
+"allreduce/multi_leader(node=4,chunk=64K)"; see docs/selection.md), equal on all ranks;
+`symmetric=True` says that the arrays of all ranks come from `weft.empty`, so that what was measured
+there decides. `timeout` (seconds) overrides the communicator's. With `async_op=True` a call returns
+a `Request` at once, and its arrays must be left alone until that has finished; without, Ctrl-C
+takes effect when the call ends.
 
 Thread safety: all methods may be called from any thread, without the GIL being held while they
 wait, but threads that use one communicator must agree on the order of its collectives with the
@@ -22,10 +25,13 @@ other ranks. Errors are in `weft.errors`.
 
 from __future__ import annotations
 
+import atexit
+import time
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakSet
 
-from weft import _core
+from weft import _core, arguments
 from weft.arrays import as_array, elements, like
 from weft.errors import InvalidArgument
 from weft.request import Request
@@ -34,8 +40,25 @@ ANY_SOURCE: int = _core.ANY_SOURCE
 """As `source` of a receive: whoever sends first."""
 
 
+# Options of a call for which None says "as usual".
+_OPTIONAL = ("algorithm", "timeout", "input_counts", "output_counts")
+
 # Of measurements: bytes of buffers in the longest loops, and how often each is repeated.
 _LARGEST, _TIMES = 64 << 20, 15
+
+
+# For the end of the program.
+_open: WeakSet[Communicator] = WeakSet()
+_PATIENCE = 5.0
+
+
+@atexit.register
+def _settle() -> None:
+    """Gives what is under way some seconds; what nobody waited for is then aborted."""
+    deadline = time.monotonic() + _PATIENCE
+    for communicator in list(_open):
+        if not communicator._core.closed:
+            communicator._core.settle(max(0.0, deadline - time.monotonic()))
 
 
 class Communicator:
@@ -46,6 +69,7 @@ class Communicator:
 
     def __init__(self, core: _core.Communicator) -> None:
         self._core = core
+        _open.add(self)
 
     @property
     def rank(self) -> int:
@@ -64,7 +88,7 @@ class Communicator:
 
     @timeout.setter
     def timeout(self, seconds: float) -> None:
-        self._core.timeout = seconds
+        self._core.timeout = arguments.seconds(seconds, f"rank {self.rank}: timeout")
 
     def allreduce(
         self,
@@ -103,6 +127,7 @@ class Communicator:
 
         On the other ranks `x` says shape and dtype and is not read.
         """
+        root = self._root("broadcast", root)
         x = self._array(x, "x")
         out = like(x, x.shape) if out is None else out
         source = x if self.rank == root else None
@@ -123,6 +148,7 @@ class Communicator:
         async_op: bool = False,
     ) -> Any:
         """The reduction of all ranks' `x`, on the root; None elsewhere. Result: shape of `x`."""
+        root = self._root("reduce", root)
         x = self._array(x, "x")
         out = self._at_root(root, out, x, x.shape)
         return self._call("reduce", x, out, elements(x), async_op, op=op, root=root, scale=scale,
@@ -144,6 +170,7 @@ class Communicator:
         output_counts: elements of each rank, equal on all ranks, where they differ; the result is
         then flat.
         """
+        output_counts = self._counts("allgather", "output_counts", output_counts)
         x = self._array(x, "x")
         out = like(x, self._gathered(x, output_counts)) if out is None else out
         return self._call("allgather", x, out, elements(x), async_op, output_counts=output_counts,
@@ -162,6 +189,8 @@ class Communicator:
         async_op: bool = False,
     ) -> Any:
         """As `allgather`, on the root; None elsewhere."""
+        root = self._root("gather", root)
+        output_counts = self._counts("gather", "output_counts", output_counts)
         x = self._array(x, "x")
         out = self._at_root(root, out, x, self._gathered(x, output_counts))
         return self._call("gather", x, out, elements(x), async_op, root=root,
@@ -189,6 +218,7 @@ class Communicator:
         input_counts: elements of each rank's share, equal on all ranks, where they differ; the
         result is then flat.
         """
+        input_counts = self._counts("reduce_scatter", "input_counts", input_counts)
         x = self._array(x, "x")
         count, shape = self._share("reduce_scatter", x, input_counts)
         out = like(x, shape) if out is None else out
@@ -213,6 +243,8 @@ class Communicator:
         `x` is needed on the root and ignored elsewhere, where `out` is needed: it says the
         share's shape and dtype.
         """
+        root = self._root("scatter", root)
+        input_counts = self._counts("scatter", "input_counts", input_counts)
         if self.rank != root:
             if out is None:
                 self._refuse("scatter", "out is needed on ranks other than the root")
@@ -241,8 +273,14 @@ class Communicator:
 
         `x` has a multiple of size elements; result: shape of `x`. With `input_counts` (elements to
         each rank) and `output_counts` (elements from each rank), both or neither, the result is
-        flat. `out` may not be `x`.
+        flat.
+
+        `out` may be `x`, if `input_counts` equals `output_counts` on this rank. Unless the
+        algorithm is proved in place ("staged" is), `x` is then copied first, into memory that the
+        communicator keeps.
         """
+        input_counts = self._counts("alltoall", "input_counts", input_counts)
+        output_counts = self._counts("alltoall", "output_counts", output_counts)
         x = self._array(x, "x")
         if (input_counts is None) != (output_counts is None):
             self._refuse("alltoall", "give input_counts and output_counts, or neither")
@@ -266,7 +304,11 @@ class Communicator:
         Messages are matched by (source, tag), in the order sent, and wait for no collective.
         """
         x = self._array(x, "x")
-        return Request(self._core.isend(x, destination, tag), x)
+        try:
+            return Request(self._core.isend(x, destination, tag), x)
+        except TypeError:
+            arguments.refuse_wrong(f"rank {self.rank}: send", destination=destination, tag=tag)
+            raise
 
     def irecv(self, out: Any, source: int = ANY_SOURCE, tag: int = 0) -> Request:
         """Starts to receive into `out`, which is the result; `Request.source` says who sent.
@@ -274,7 +316,11 @@ class Communicator:
         The sender's count and dtype must be those of `out`; else `Mismatch` here, and `Aborted`
         with its text there, at the latest in the sender's next call.
         """
-        return Request(self._core.irecv(self._array(out, "out"), source, tag), out)
+        try:
+            return Request(self._core.irecv(self._array(out, "out"), source, tag), out)
+        except TypeError:
+            arguments.refuse_wrong(f"rank {self.rank}: recv", source=source, tag=tag)
+            raise
 
     def send(self, x: Any, destination: int, tag: int = 0) -> None:
         """`isend`, waited for."""
@@ -291,7 +337,10 @@ class Communicator:
 
         None for a negative color.
         """
-        part = self._core.split(color, key)
+        who = f"rank {self.rank}: split"
+        part = self._core.split(
+            arguments.whole(color, f"{who}: color"), arguments.whole(key, f"{who}: key")
+        )
         return None if part is None else Communicator(part)
 
     def abort(self, why: str) -> None:
@@ -300,10 +349,16 @@ class Communicator:
         They may see it in a call that this rank has finished before, if they wait in it for yet
         another rank.
         """
-        self._core.abort(why)
+        self._core.abort(arguments.text(why, f"rank {self.rank}: abort: why"))
 
     def close(self) -> None:
-        """Waits until peers have read what was sent to them, then leaves. May be called again."""
+        """Waits until peers have read what was sent to them, then leaves. May be called again.
+
+        Raises:
+            Mismatch: where a peer has sent something by then that no call here has received, as
+                where two ranks each name themselves the root of a broadcast. It has left all the
+                same.
+        """
         self._core.close()
 
     def algorithm_for(
@@ -320,9 +375,16 @@ class Communicator:
 
         count: elements of one rank's block (of the whole, where the message has no blocks).
         """
-        return self._core.algorithm_for(
-            collective, count, dtype, op, root, algorithm or "", symmetric
-        )
+        try:
+            return self._core.algorithm_for(
+                collective, count, dtype, op, root, algorithm or "", symmetric
+            )
+        except TypeError:
+            arguments.refuse_wrong(
+                f"rank {self.rank}: algorithm_for", collective=collective, count=count,
+                dtype=dtype, op=op, root=root, algorithm=algorithm or "", symmetric=symmetric,
+            )  # fmt: skip
+            raise
 
     def topology(self) -> _core.Topology:
         """What joins the ranks, measured: nodes, sockets, links, rates of copies and reductions.
@@ -354,11 +416,28 @@ class Communicator:
     def _call(
         self, collective: str, x: Any, out: Any, count: int, async_op: bool, **options: Any
     ) -> Any:
-        options = {name: value for name, value in options.items() if value is not None}
-        if not async_op:
-            self._core.run(collective, x, out, count, **options)
-            return out
-        return Request(self._core.submit(collective, x, out, count, **options), out)
+        for name in _OPTIONAL:
+            if name in options and options[name] is None:
+                del options[name]
+        if "timeout" in options:
+            options["timeout"] = arguments.seconds(
+                options["timeout"], f"rank {self.rank}: {collective}: timeout"
+            )
+        try:
+            if not async_op:
+                self._core.run(collective, x, out, count, **options)
+                return out
+            return Request(self._core.submit(collective, x, out, count, **options), out)
+        except TypeError:
+            arguments.refuse_wrong(f"rank {self.rank}: {collective}", **options)
+            raise
+
+    def _root(self, collective: str, root: int) -> int:
+        who = f"rank {self.rank}: {collective}: root"
+        return arguments.whole(root, who, 0, self.size - 1)
+
+    def _counts(self, collective: str, name: str, given: Sequence[int] | None) -> list[int] | None:
+        return arguments.counts(given, f"rank {self.rank}: {collective}: {name}", self.size)
 
     def _at_root(self, root: int, out: Any, x: Any, shape: Sequence[int]) -> Any:
         if self.rank != root:
@@ -373,8 +452,6 @@ class Communicator:
     ) -> tuple[int, tuple[int, ...]]:
         """Elements and shape of this rank's block of `x`."""
         if counts is not None:
-            if len(counts) != self.size:
-                self._refuse(collective, f"input_counts has {len(counts)} entries: give one a rank")
             return counts[self.rank], (counts[self.rank],)
         count, rest = divmod(elements(x), self.size)
         if rest:

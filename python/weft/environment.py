@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from weft.arguments import whole
 from weft.errors import InvalidArgument
 from weft.launchers import Launch, find_launch, number
 
@@ -28,6 +29,7 @@ def place(rank: int | None, size: int | None) -> tuple[int, int]:
         size = number("WORLD_SIZE") if os.environ.get("WORLD_SIZE") else _own_place()[1]
     assert rank is not None
     assert size is not None
+    rank, size = whole(rank, "init: rank"), whole(size, "init: size")
     if size < 1 or not 0 <= rank < size:
         raise InvalidArgument(f"rank {rank} of {size} ranks: give size >= 1 and 0 <= rank < size")
     return rank, size

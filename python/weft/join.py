@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from weft import _core
+from weft import _core, arguments
 from weft.communicator import Communicator
 from weft.environment import place
+from weft.errors import InvalidArgument
 from weft.rendezvous import find
 
 
@@ -63,6 +64,11 @@ def init(
         Unsupported: where the fabric cannot reach all ranks, saying why.
     """
     rank, size = place(rank, size)
+    who = f"rank {rank}: init"
+    timeout = arguments.seconds(timeout, f"{who}: timeout")
+    arguments.refuse_wrong(who, reproducible=reproducible, fabric=fabric, wire=wire)
+    if not isinstance(tuning, (str, os.PathLike)):
+        raise InvalidArgument(f"{who}: tuning is {tuning!r}: give the path of a file")
     store = find(rendezvous, rank, size, timeout)
     core = _core.Communicator.create(
         store, rank, size, timeout, reproducible, os.fspath(tuning), fabric, wire

@@ -51,6 +51,7 @@ def plan_to_json(plan: Plan, indent: int | None = None) -> str:
             "input_blocks": shape.input_blocks,
             "output_blocks": shape.output_blocks,
             **({"equal_counts": True} if shape.equal_counts else {}),
+            **({"in_place": True} if shape.in_place else {}),
             "channels": [_channel(c) for c in shape.channels],
             "programs": [[_section(s) for s in program] for program in plan.programs],
         },
@@ -68,8 +69,10 @@ def plan_from_json(text: str | bytes) -> Plan:
         return _Node(json.loads(text), "plan").read(_read_plan)
     except ValueError as error:
         raise InvalidPlan(f"the text is not JSON: {error}") from None
+    except RecursionError:
+        raise InvalidPlan("lists and objects are nested too deep: a plan has nine levels") from None
     except _Misread as error:
-        raise InvalidPlan(str(error)) from None
+        raise InvalidPlan(str(error)[:500]) from None
 
 
 def _channel(channel: Channel) -> dict[str, Any]:
@@ -127,6 +130,13 @@ class _Misread(Exception):
     """What is wrong, and where."""
 
 
+def _check_text(text: str, path: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _Misread(f"{path}: half a surrogate pair is no text") from None
+
+
 class _Node:
     """A value of the document and the way to it. Every key has to be asked for."""
 
@@ -136,7 +146,11 @@ class _Node:
         self._asked: set[str] = set()
 
     def refuse(self, expected: str) -> _Misread:
-        return _Misread(f"{self.path}: expected {expected}, found {json.dumps(self.value)[:60]}")
+        if isinstance(self.value, (dict, list)):
+            found = "an object" if isinstance(self.value, dict) else "a list"
+        else:
+            found = json.dumps(self.value)[:60]
+        return _Misread(f"{self.path}: expected {expected}, found {found}")
 
     def read(self, build: Callable[[_Node], _T]) -> _T:
         """Reads an object with `build`, and refuses keys that it has not asked for."""
@@ -158,6 +172,8 @@ class _Node:
             raise self.refuse(_WORDS[kind])
         if found is int and abs(self.value) >= 2**31:
             raise self.refuse("a number of 32 bits")
+        if found is str:
+            _check_text(self.value, self.path)
         return self.value
 
     def get(self, key: str, kind: type[_T], default: _T | None = None) -> _T:
@@ -192,6 +208,7 @@ def _read_plan(node: _Node) -> Plan:
         output_blocks=node.get("output_blocks", int),
         channels=[channel.read(_read_channel) for channel in node.items("channels")],
         equal_counts=node.has("equal_counts") and node.get("equal_counts", bool),
+        in_place=node.has("in_place") and node.get("in_place", bool),
     )
     programs = []
     for program in node.items("programs"):
@@ -205,9 +222,10 @@ def _read_params(node: _Node) -> dict[str, int | str | list[int]]:
 
 
 def _read_param(node: _Node, name: str) -> int | str | list[int]:
+    _check_text(name, node.path)
     value = node[name].value
     if isinstance(value, str):
-        return value
+        return node.get(name, str)
     if isinstance(value, list):
         return [item.of(int) for item in node.items(name)]
     return node.get(name, int)

@@ -64,7 +64,7 @@ def find(rendezvous: Any, rank: int, size: int, timeout: float) -> Any:
     if isinstance(rendezvous, (str, os.PathLike)):
         directory = os.path.abspath(os.fspath(rendezvous))
         _made[directory, rank] += 1
-        return os.path.join(directory, f"weft{_made[directory, rank]}")
+        return directory, f"weft{_made[directory, rank]}"
     if hasattr(rendezvous, "wait"):
         # The store counts for us: it outlives what this process knows of it.
         made = rendezvous.add(f"weft/made/{rank}", 1)

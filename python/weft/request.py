@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft import _core
+from weft.arguments import seconds
 from weft.errors import InvalidArgument
 
 
@@ -21,9 +22,8 @@ class Request:
         Raises what it failed with, or `Timeout` after `timeout` seconds (None: no limit of its
         own, the operation has one); it then goes on and may be waited for again.
         """
-        if timeout is not None and timeout <= 0:
-            raise InvalidArgument(f"timeout {timeout} is not above zero: use test() to look")
-        self._core.wait(timeout or 0.0)
+        who = "wait: timeout (test() looks without waiting)"
+        self._core.wait(0.0 if timeout is None else seconds(timeout, who))
         return self._result
 
     def test(self) -> bool:

@@ -182,6 +182,7 @@ void write(Builder& b) {
   write_hops(b, side_by_side(all));
 }
 
+constexpr int kMostPieces = 64;  // each is a program of its own; what pays is below 20
 const std::vector<std::string> kInner = {"ring", "rabenseifner", "direct"};
 const std::vector<std::string> kOuter = {"ring", "rabenseifner", "direct", "recursive_doubling"};
 
@@ -192,6 +193,8 @@ std::string refuses(int ranks, const Params& params) {
   if (leaders < 1 || leaders > most)
     return "leaders = " + std::to_string(leaders) + ": give 1 .. " + std::to_string(most);
   if (auto why = refusal_below(params, "pieces", 1); !why.empty()) return why;
+  if (const int pieces = param_of(params, "pieces", 1); pieces > kMostPieces)
+    return "pieces = " + std::to_string(pieces) + ": give 1 .. " + std::to_string(kMostPieces);
   const auto why = refusal_unless(params, "inner", kInner);
   return why.empty() ? refusal_unless(params, "outer", kOuter) : why;
 }

@@ -32,7 +32,7 @@ class Reader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw InvalidArgument("algorithm \"" + std::string(text_) + "\" " + what +
+    throw InvalidArgument("algorithm \"" + std::string(text_.substr(0, 200)) + "\" " + what +
                           ": write a name, or name(parameter=value,...), such as "
                           "multi_leader(node=4,pieces=2,chunk=64K)");
   }

@@ -45,6 +45,7 @@ std::vector<Algorithm> make_builtins() {
       reduce_scatter_two_level(),
       alltoall_direct(),
       alltoall_pairwise(),
+      alltoall_staged(),
       alltoall_two_level(),
       gather_direct(),
       scatter_direct(),

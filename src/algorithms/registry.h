@@ -38,6 +38,7 @@ Algorithm reduce_scatter_ring();
 Algorithm reduce_scatter_two_level();
 Algorithm alltoall_direct();
 Algorithm alltoall_pairwise();
+Algorithm alltoall_staged();
 Algorithm alltoall_two_level();
 Algorithm gather_direct();
 Algorithm scatter_direct();

@@ -154,6 +154,8 @@ std::string ranges_of(const std::vector<int>& numbers) {
 
 namespace {
 
+constexpr int kMostProcessors = 1 << 16;  // what a rank says may be damaged
+
 struct Shared {
   int ranks = 0;
   CpuLimits limits;
@@ -166,7 +168,9 @@ struct Shared {
     for (int first; share >> first; share.ignore()) {
       int last = first;
       if (share.peek() == '-') share.ignore() >> last;
-      for (int processor = first; processor <= last; ++processor) processors.insert(processor);
+      last = std::min(last, kMostProcessors - 1);
+      for (int processor = std::max(first, 0); processor <= last; ++processor)
+        processors.insert(processor);
     }
     limits.affinity = std::max(1, static_cast<int>(processors.size()));
     ++ranks;

@@ -21,6 +21,11 @@ std::size_t sum(std::span<const std::size_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
+// Elements of one rank: with so many of each no sum of bytes overflows, and no machine has as many.
+std::size_t most_elements(DType dtype, int size) {
+  return PTRDIFF_MAX / size_of(dtype) / static_cast<std::size_t>(size);
+}
+
 // One side of a call in memory.
 struct Side {
   const std::byte* data;
@@ -36,6 +41,16 @@ Side side(const void* data, std::size_t count, std::span<const std::size_t> coun
   if (counts.empty())
     return {bytes, count * static_cast<std::size_t>(size) * element, place * count * element};
   return {bytes, sum(counts) * element, sum(counts.first(place)) * element};
+}
+
+// Of this rank's blocks: as much goes to each rank as comes from it.
+bool counts_match(const Call& call, int size) {
+  auto of = [&](std::span<const std::size_t> counts, int rank) {
+    return counts.empty() ? call.count : counts[static_cast<std::size_t>(rank)];
+  };
+  for (int rank = 0; rank < size; ++rank)
+    if (of(call.input_counts, rank) != of(call.output_counts, rank)) return false;
+  return true;
 }
 
 bool overlap(const Side& a, const Side& b) {
@@ -81,6 +96,14 @@ void Planner::check_buffers(const Call& call) const {
                        std::to_string(counts[static_cast<std::size_t>(rank_)]) +
                        " elements, count " + std::to_string(call.count));
   };
+  const auto check_most = [&](std::size_t count, const char* name) {
+    if (count > most_elements(call.dtype, size_))
+      refuse(call, std::string(name) + " is " + std::to_string(count) +
+                       ", more than any memory holds: was it negative?");
+  };
+  check_most(call.count, "count");
+  for (std::size_t count : call.input_counts) check_most(count, "one of input_counts");
+  for (std::size_t count : call.output_counts) check_most(count, "one of output_counts");
   counts_fit(call.input_counts, in_per_rank, "input_counts");
   counts_fit(call.output_counts, out_per_rank, "output_counts");
 
@@ -91,9 +114,14 @@ void Planner::check_buffers(const Call& call) const {
   if (has_output && out.bytes && !out.data) refuse(call, "output is null");
   if (!has_input || !has_output || !overlap(in, out)) return;
   // The only overlap allowed is "in place", as communicator.h defines it.
-  bool in_place = c != C::kAlltoall && (out_per_rank  ? in.data == out.data + out.own
-                                        : in_per_rank ? out.data == in.data + in.own
-                                                      : in.data == out.data);
+  const bool whole = in_per_rank == out_per_rank;
+  const bool in_place = whole          ? in.data == out.data
+                        : out_per_rank ? in.data == out.data + out.own
+                                       : out.data == in.data + in.own;
+  if (in_place && c == C::kAlltoall && !counts_match(call, size_))
+    refuse(call,
+           "in place input_counts and output_counts must be equal: give equal ones, or separate "
+           "buffers");
   if (!in_place)
     refuse(call,
            "input and output overlap but are not in place: pass the same buffer where the "

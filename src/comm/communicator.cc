@@ -1,6 +1,7 @@
 #include "weft/communicator.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "comm/introduce.h"
 #include "comm/planner.h"
@@ -11,6 +12,16 @@
 #include "weft/error.h"
 
 namespace weft {
+
+namespace {
+
+void check_timeout(int rank, std::chrono::milliseconds timeout) {
+  if (timeout.count() < 0)
+    throw InvalidArgument("rank " + std::to_string(rank) + ": timeout is " +
+                          std::to_string(timeout.count()) + " ms: give one above zero");
+}
+
+}  // namespace
 
 struct Communicator::Impl {
   Impl(int rank, int size, std::chrono::milliseconds timeout, std::shared_ptr<Fabric> fabric,
@@ -39,6 +50,7 @@ struct Communicator::Impl {
 
   std::chrono::milliseconds limit(std::chrono::milliseconds asked) const {
     // relaxed, here and in set_timeout: a number by itself.
+    check_timeout(rank, asked);
     return asked.count() ? asked
                          : std::chrono::milliseconds(timeout.load(std::memory_order_relaxed));
   }
@@ -50,8 +62,19 @@ struct Communicator::Impl {
                                                interrupt, planner);
   }
 
+  // Users' tags go as they are, reserved ones below 0.
+  static int reserved(int tag) { return -1 - tag; }
+
   Request transfer(bool sends, void* data, std::size_t count, DType dtype, int peer, int tag,
                    bool wake) {
+    if (tag < 0)
+      throw InvalidArgument("rank " + std::to_string(rank) + (sends ? ", send" : ", receive") +
+                            ": tag is " + std::to_string(tag) + ", tags count from 0");
+    return transfer_any(sends, data, count, dtype, peer, tag, wake);
+  }
+
+  Request transfer_any(bool sends, void* data, std::size_t count, DType dtype, int peer, int tag,
+                       bool wake) {
     const char* verb = sends ? "send to " : "receive from ";
     std::string here = "rank " + std::to_string(rank) + ", " + verb + std::to_string(peer) + ": ";
     bool any = !sends && peer == kAnySource;
@@ -59,6 +82,9 @@ struct Communicator::Impl {
       throw InvalidArgument(here + "ranks are 0 to " + std::to_string(size - 1));
     if (peer == rank) throw InvalidArgument(here + "a rank cannot exchange with itself: copy");
     if (!data && count) throw InvalidArgument(here + "the buffer is null");
+    if (count > PTRDIFF_MAX / size_of(dtype))
+      throw InvalidArgument(here + "count is " + std::to_string(count) +
+                            ", more than any memory holds: was it negative?");
     return sends ? transfers->send(data, count, dtype, peer, tag, limit({}), wake)
                  : transfers->receive(data, count, dtype, peer, tag, limit({}), wake);
   }
@@ -71,6 +97,7 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
   if (size < 1 || rank < 0 || rank >= size)
     throw InvalidArgument("rank " + std::to_string(rank) + " of " + std::to_string(size) +
                           ": ranks count from 0 to size - 1");
+  check_timeout(rank, options.timeout);
   auto deadline = Clock::now() + options.timeout;
   const Exchange exchange = exchange_through(store, rank, size, deadline);
   Introduction met = introduce(exchange, rank, options);
@@ -80,8 +107,7 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
   try {
     impl->open(exchange, deadline);
   } catch (const Error&) {
-    linger(*store, rank, size);
-    throw;
+    end_together(*store, rank, size);
   }
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
 }
@@ -91,15 +117,21 @@ Communicator::~Communicator() {
     impl_.release();  // its threads run in the parent, its locks may be held for ever
     return;
   }
-  impl_->engine->drive_until(
-      [this] { return impl_->lane->drained() && impl_->transfers->drained(); },
-      Clock::now() + timeout(), {});
+  Impl& impl = *impl_;
+  const auto drained = [&] { return impl.lane->drained() && impl.transfers->drained(); };
+  const auto pending = [&] { return impl.lane->pending() || impl.transfers->pending(); };
+  impl.engine->drive_until(drained, Clock::now() + timeout(), {});
+  if (!pending()) return;
+  impl.fate->end("rank " + std::to_string(rank()) +
+                 " left its communicator with operations under way");
+  impl.engine->drive_until([&] { return !pending(); }, Clock::time_point::max(), {});
 }
 
 int Communicator::rank() const { return impl_->rank; }
 int Communicator::size() const { return impl_->size; }
 std::chrono::milliseconds Communicator::timeout() const { return impl_->limit({}); }
 void Communicator::set_timeout(std::chrono::milliseconds timeout) {
+  check_timeout(impl_->rank, timeout);
   impl_->timeout.store(timeout.count(), std::memory_order_relaxed);
 }
 const std::shared_ptr<Fabric>& Communicator::fabric() const { return impl_->fabric; }
@@ -127,6 +159,17 @@ Request Communicator::isend(const void* data, std::size_t count, DType dtype, in
 
 Request Communicator::irecv(void* data, std::size_t count, DType dtype, int source, int tag) {
   return impl_->transfer(false, data, count, dtype, source, tag, true);
+}
+
+Request Communicator::isend_reserved(const void* data, std::size_t count, DType dtype,
+                                     int destination, int tag) {
+  return impl_->transfer_any(true, const_cast<void*>(data), count, dtype, destination,
+                             Impl::reserved(tag), true);
+}
+
+Request Communicator::irecv_reserved(void* data, std::size_t count, DType dtype, int source,
+                                     int tag) {
+  return impl_->transfer_any(false, data, count, dtype, source, Impl::reserved(tag), true);
 }
 
 void Communicator::send(const void* data, std::size_t count, DType dtype, int destination,
@@ -201,6 +244,18 @@ std::vector<std::string> Communicator::exchange_words(const std::string& mine) {
 }
 
 void Communicator::abort(const std::string& why) { impl_->fate->end(why); }
+
+void Communicator::settle(std::chrono::steady_clock::time_point deadline) {
+  const auto quiet = [this] {
+    return impl_->engine->quiet({impl_->lane.get(), impl_->transfers.get()});
+  };
+  if (impl_->fabric->inherited() || impl_->engine->drive_until(quiet, deadline, {})) return;
+  abort("rank " + std::to_string(rank()) +
+        " ended its program with operations under way that it did not wait for");
+  impl_->engine->drive_until(quiet, Clock::now() + std::chrono::seconds(5), {});
+}
+
+void Communicator::check_leftovers() { impl_->lane->check_leftovers(); }
 
 std::string Communicator::algorithm_for(const Call& call) const {
   impl_->planner.check(call);

@@ -57,16 +57,16 @@ Members read(const std::vector<std::string>& all, Settings& settings) {
   std::vector<std::string> shares;
   bool reproducible = false;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    const std::vector<std::string> words = unjoin(all[peer]);
-    Settings theirs = Settings::parse(words.at(0));
+    const std::vector<std::string> words = unjoin(all[peer], 4);
+    Settings theirs = Settings::parse(words[0]);
     reproducible = reproducible || theirs.reproducible;
     if (peer == 0)
       settings = std::move(theirs);
     else
       check_same_wire(settings, theirs, peer);
-    members.addresses.push_back(words.at(1));
-    shares.push_back(words.at(2));
-    members.machines.push_back(words.at(3));
+    members.addresses.push_back(words[1]);
+    shares.push_back(words[2]);
+    members.machines.push_back(words[3]);
   }
   settings.reproducible = reproducible;
   settings.crowded = densest(shares).crowded();

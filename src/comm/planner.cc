@@ -98,6 +98,14 @@ void Planner::rebind(const Call& call, Binding& binding) {
   last_registry_ = registry;
 }
 
+Choice Planner::choose(const Call& call) const {
+  try {
+    return selector_.choose(call).choice;
+  } catch (const InvalidArgument& error) {
+    refuse(call, error.what());
+  }
+}
+
 void Planner::bind(const Call& call, Binding& binding) {
   check(call);
   Choice choice = choose(call);
@@ -136,6 +144,8 @@ void Planner::set_buffers(const Call& call, Binding& binding) const {
   // The engine takes both as bytes; plans never write an input.
   binding.user[0] = static_cast<std::byte*>(const_cast<void*>(call.input));
   binding.user[1] = static_cast<std::byte*>(call.output);
+  binding.copies_input = call.collective == Collective::kAlltoall && call.input == call.output &&
+                         !binding.plan->shape.in_place;
   if (size_ == 1) return;
   for (std::size_t side = 0; side < 2; ++side)
     binding.where[side] =

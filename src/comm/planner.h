@@ -52,7 +52,7 @@ class Planner {
   void bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype, int source,
                      int destination);
 
-  Choice choose(const Call& call) const { return selector_.choose(call).choice; }
+  Choice choose(const Call& call) const;
   // Throws as bind does.
   void check(const Call& call) const;
 

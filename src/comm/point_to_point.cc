@@ -1,5 +1,6 @@
 #include "comm/point_to_point.h"
 
+#include "base/duration_text.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -29,7 +30,6 @@ PointToPoint::PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpo
 PointToPoint::~PointToPoint() {
   engine_->detach(this);
   fate_->remove(endpoint_.get());
-  if (pending()) endpoint_->recall();
   if (!state_.slots.leased()) return;
   bool idle = state_.slots.idle(*endpoint_);
   engine_->arenas().give_back(state_.slots.release(), idle);
@@ -76,7 +76,7 @@ Request PointToPoint::receive(void* data, std::size_t count, DType dtype, int so
 }
 
 Request PointToPoint::submit(Owned operation, bool wake) {
-  fate_->check();
+  fate_->check(*endpoint_);
   Request request(operation->state);
   {
     std::lock_guard lock(mutex_);
@@ -158,7 +158,10 @@ void PointToPoint::finish(Owned operation, std::exception_ptr error, Finished& f
 }
 
 void PointToPoint::fail_all(std::exception_ptr error, Finished& finished) {
-  endpoint_->recall();
+  std::vector<const Binding*> incoming;
+  for (const Peer& peer : peers_)
+    for (const Owned& operation : peer.incoming) incoming.push_back(&operation->binding);
+  take_back(*endpoint_, *engine_->fabric(), incoming);
   while (Owned operation = next_submitted()) finish(std::move(operation), error, finished);
   for (auto& posted : matcher_.clear()) finish(std::move(posted.receive), error, finished);
   for (Peer& peer : peers_) {
@@ -184,7 +187,9 @@ void PointToPoint::check_unmatched(const Operation& operation, const char* what)
     all_lost &= !lost.empty();
   }
   if (all_lost) throw PeerLost(text + ", but " + (any ? "all are lost: " : "it is lost: ") + lost);
-  if (Clock::now() > operation.deadline) throw Timeout("the timeout is over: " + text);
+  if (Clock::now() > operation.deadline)
+    throw Timeout("the timeout of " + duration_text(operation.state->timeout) +
+                  " is over: " + text);
 }
 
 void PointToPoint::look_at_unmatched() {
@@ -201,7 +206,7 @@ void PointToPoint::look_at_unmatched() {
 }
 
 bool PointToPoint::drained() {
-  if (fate_->ended()) return true;
+  if (fate_->ended(*endpoint_)) return true;
   std::lock_guard lock(stepping_);
   return !pending() && state_.slots.idle(*endpoint_);
 }

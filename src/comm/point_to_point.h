@@ -26,6 +26,7 @@ class PointToPoint : public Driven {
   PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me,
                int members, std::shared_ptr<Fate> fate, std::function<void()> interrupt,
                Planner& planner);
+  // Requires that nothing is pending.
   ~PointToPoint() override;
 
   // Thread safe. Arguments have been checked.

@@ -50,12 +50,16 @@ std::vector<std::unique_ptr<Endpoint>> open_endpoints(Fabric& fabric, int count,
                                                       int me, const Exchange& exchange,
                                                       Clock::time_point deadline);
 
-// Of a rank that could not connect: stays until the others know, too, or a second. Had it left, who
-// comes to the same end a little later would be told of that instead.
-void linger(Store& store, int rank, int size);
+// Of a rank that could not connect, in a handler: tells the others why, and stays until they have
+// come to the same end, or a second. Had it left, they would be told of that instead. Throws what a
+// peer could not do, if all that is known here is that the peer is lost; else the error handled.
+[[noreturn]] void end_together(Store& store, int rank, int size);
 
 // Several words in one, each of any bytes.
 std::string join(const std::vector<std::string>& words);
+// Throws InvalidArgument if they were not joined so.
 std::vector<std::string> unjoin(const std::string& joined);
+// The same, of words that are `count`.
+std::vector<std::string> unjoin(const std::string& joined, std::size_t count);
 
 }  // namespace weft

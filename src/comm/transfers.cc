@@ -147,7 +147,7 @@ bool PointToPoint::transfer(std::deque<Owned>& queue, bool look, Finished& finis
     }
     if (!first.run->advance()) {
       if (look || endpoint_->troubled())
-        examine(*first.run, *endpoint_, me_, members_, 0, first.deadline);
+        examine(*first.run, *endpoint_, me_, members_, 0, first.deadline, first.state->timeout);
       return moved;
     }
     Owned done = std::move(queue.front());

@@ -20,6 +20,9 @@ struct Binding {
   std::array<std::byte*, 2> user{};
   std::array<Partition, 2> parts;
   std::array<Location, 2> where{};  // set where the user's buffer is symmetric memory
+  // The run reads a copy of the input: the output is the same memory, and the plan was not proved
+  // so.
+  bool copies_input = false;
 
   std::size_t element = 1;      // bytes of an element
   std::size_t accumulator = 1;  // the same in a wide slot
@@ -61,5 +64,9 @@ struct Binding {
 
 // "allreduce sum of 8 float32", for messages to people.
 std::string describe(const Signature& signature);
+// What the signature of a call does not say: " (input_counts 3, 2, output_counts 1, 4)".
+std::string details(const Binding& binding);
+// Both, of a call here.
+std::string describe(const Binding& binding);
 
 }  // namespace weft

@@ -131,11 +131,21 @@ bool Engine::drive(bool look, bool& driven_by_other) {
     driven_by_other = !lock.owns_lock();
     if (driven_by_other) return false;
     for (Driven* driven : driven_) moved |= driven->step(look, finished);
+    if (finished.empty()) return moved;
+    ++finishing_;
   }
   for (auto& callback : finished) callback();
   // Whoever sleeps for one of these wakes at the doorbell.
-  if (!finished.empty()) fabric_->ring();
+  fabric_->ring();
+  std::lock_guard lock(driving_);
+  --finishing_;
   return moved;
+}
+
+bool Engine::quiet(std::initializer_list<const Driven*> driven) {
+  std::lock_guard lock(driving_);
+  return finishing_ == 0 &&
+         std::none_of(driven.begin(), driven.end(), [](const Driven* d) { return d->pending(); });
 }
 
 // While one exists the progress thread leaves the work to the waiting threads.

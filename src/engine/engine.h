@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -92,6 +93,9 @@ class Engine {
   bool drive_until(const std::function<bool()>& done, Clock::time_point deadline,
                    const std::function<void()>& interrupt);
 
+  // Whether nothing of `driven` is under way, and the callbacks of what was have returned.
+  bool quiet(std::initializer_list<const Driven*> driven);
+
   // A communicator's ranks may all be running, on fewer cores.
   void expect_crowd() { crowded_.store(true, std::memory_order_relaxed); }
   // More ranks than cores: a rank that spins takes the core from the one it waits for.
@@ -111,6 +115,7 @@ class Engine {
 
   std::mutex driving_;           // held while stepping
   std::vector<Driven*> driven_;  // under driving_
+  int finishing_ = 0;            // under driving_: threads that call callbacks
 
   std::mutex mutex_;  // the rest
   std::condition_variable wake_;

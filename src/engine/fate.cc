@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/duration_text.h"
 #include "engine/lane.h"
 #include "weft/error.h"
 
@@ -28,6 +29,14 @@ void Fate::remove(Endpoint* endpoint) {
 std::string Fate::why() const {
   std::lock_guard lock(mutex_);
   return why_;
+}
+
+bool Fate::ended(const Endpoint& endpoint) {
+  if (endpoint.troubled() && !ended()) [[unlikely]] {
+    const std::string why = endpoint.why_aborted();
+    if (!why.empty()) end(why);
+  }
+  return ended();
 }
 
 void Fate::check() const {
@@ -64,8 +73,18 @@ std::string reason(const std::exception_ptr& error, int me) {
   }
 }
 
+void take_back(Endpoint& endpoint, Fabric& fabric, const std::vector<const Binding*>& bindings) {
+  const auto isolate = [&](const Binding* binding) {
+    const std::size_t bytes = binding->part(Buffer::kOutput).total() * binding->element;
+    return !binding->user[1] || bytes == 0 || fabric.isolate(binding->user[1], bytes);
+  };
+  while (!endpoint.recall()) {
+    if (std::ranges::all_of(bindings, isolate)) return;
+  }
+}
+
 void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t sequence,
-             Clock::time_point deadline) {
+             Clock::time_point deadline, std::chrono::milliseconds timeout) {
   auto here = [&] {
     return rank(me) + " waits in collective #" + std::to_string(sequence) + " at " + run.where();
   };
@@ -73,20 +92,27 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
   // look what for the run waits now.
   std::string why = endpoint.why_aborted();
   // First the abort: whoever failed leaves afterwards, and its cause is the one to tell.
-  if (!why.empty() && !run.advance()) throw Aborted(why);
+  if (!why.empty()) {
+    if (run.advance()) return;
+    throw Aborted(why);
+  }
   run.compare_arrivals();
   for (int peer = 0; peer < members; ++peer) {
     if (peer == me) continue;
     std::string lost = endpoint.lost(peer);
-    if (!lost.empty() && !run.advance() && run.waits_for() == peer)
+    if (lost.empty()) continue;
+    if (run.advance()) return;
+    if (run.waits_for() == peer)
       throw PeerLost(rank(peer) + " is lost: " + lost + "; " + here() + " for it");
   }
   if (Clock::now() < deadline) return;
+  // This rank may have stood still itself, and all that it waited for may be here.
+  if (run.advance()) return;
   int peer = run.waits_for();
   const std::optional<std::uint64_t> entered = endpoint.last_entered(peer);
   if (entered >= sequence && Clock::now() < deadline + kFirstSay) return;
-  throw Timeout("the timeout is over: " + here() + " for " + rank(peer) + ", " +
-                endpoint.whereabouts(peer) + progress(entered, sequence));
+  throw Timeout("the timeout of " + duration_text(timeout) + " is over: " + here() + " for " +
+                rank(peer) + ", " + endpoint.whereabouts(peer) + progress(entered, sequence));
 }
 
 }  // namespace weft

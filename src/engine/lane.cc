@@ -22,7 +22,6 @@ Lane::Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, i
 Lane::~Lane() {
   engine_->detach(this);
   fate_->remove(endpoint_.get());
-  if (pending()) endpoint_->recall();
   if (!state_.slots.leased()) return;
   bool idle = state_.slots.idle(*endpoint_);
   engine_->arenas().give_back(state_.slots.release(), idle);
@@ -30,6 +29,7 @@ Lane::~Lane() {
 
 void Lane::begin(Binding& binding, std::uint64_t sequence) {
   binding.signature.sequence = static_cast<std::uint32_t>(sequence);
+  if (binding.copies_input) scratch_.take_input(binding);
   endpoint_->entered(sequence);
   lease(binding);
   run_.start(binding, state_, me_);
@@ -50,18 +50,18 @@ void Lane::run_current(std::chrono::milliseconds timeout) {
     Patience patience(*engine_->fabric(), engine_->crowded(), interrupt_);
     while (!run_.advance()) {
       if (patience.relax() || endpoint_->troubled())
-        examine(run_, *endpoint_, me_, members_, sequence, deadline);
+        examine(run_, *endpoint_, me_, members_, sequence, deadline, timeout);
     }
   } catch (...) {
-    std::rethrow_exception(fail());
+    std::rethrow_exception(fail(current_));
   }
 }
 
 // A peer that failed first tells why, then takes its memory away: of both, the first counts.
-std::exception_ptr Lane::fail() {
+std::exception_ptr Lane::fail(const Binding& binding) {
   std::string aborted = endpoint_->why_aborted();
   fate_->end(aborted.empty() ? reason(std::current_exception(), me_) : aborted);
-  endpoint_->recall();
+  take_back(*endpoint_, *engine_->fabric(), {&binding});
   try {
     throw;
   } catch (const PeerLost&) {
@@ -85,7 +85,7 @@ void Lane::finish(const Request& request) {
 }
 
 Request Lane::submit(const Binding& binding, std::chrono::milliseconds timeout, bool wake) {
-  fate_->check();
+  fate_->check(*endpoint_);
   auto task = std::make_unique<Task>();
   task->binding = binding;
   task->state = std::make_shared<Request::State>(engine_, timeout, interrupt_);
@@ -103,9 +103,9 @@ Request Lane::submit(const Binding& binding, std::chrono::milliseconds timeout, 
 bool Lane::step(bool look, Finished& finished) {
   if (!pending() || !try_own()) return false;
   bool moved = false;
+  Task* task = nullptr;
   try {
     for (;;) {
-      Task* task;
       {
         std::lock_guard lock(mutex_);
         if (queue_.empty()) break;
@@ -113,20 +113,22 @@ bool Lane::step(bool look, Finished& finished) {
       }
       fate_->check();
       if (!task->started) {
+        fate_->check(*endpoint_);
         task->sequence = count();
         begin(task->binding, task->sequence);
         task->started = moved = true;
       }
       if (!run_.advance()) {
         if (look || endpoint_->troubled())
-          examine(run_, *endpoint_, me_, members_, task->sequence, task->deadline);
+          examine(run_, *endpoint_, me_, members_, task->sequence, task->deadline,
+                  task->state->timeout);
         break;
       }
       finish_front(nullptr, finished);
       moved = true;
     }
   } catch (...) {
-    fail_all(fail(), finished);
+    fail_all(fail(task->binding), finished);
     moved = true;
   }
   disown();
@@ -147,7 +149,7 @@ void Lane::fail_all(std::exception_ptr error, Finished& finished) {
 }
 
 bool Lane::drained() {
-  if (fate_->ended()) return true;
+  if (fate_->ended(*endpoint_)) return true;
   if (!try_own_idle()) return false;
   Disown disown_at_end{this};
   return state_.slots.idle(*endpoint_);

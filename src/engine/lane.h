@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/request.h"
 #include "engine/run.h"
+#include "engine/scratch.h"
 
 namespace weft {
 
@@ -22,8 +23,15 @@ class Fate {
   void remove(Endpoint* endpoint);
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   std::string why() const;
+  // Whether it has ended here or, as this endpoint of it knows, by a member: then it ends here too.
+  bool ended(const Endpoint& endpoint);
   // Throws Aborted with the first cause if it has ended.
   void check() const;
+  // Before a call begins.
+  void check(const Endpoint& endpoint) {
+    (void)ended(endpoint);
+    check();
+  }
 
  private:
   mutable std::mutex mutex_;
@@ -32,19 +40,24 @@ class Fate {
   std::vector<Endpoint*> endpoints_;
 };
 
-// What a blocked run is examined for: abort, a lost peer, the deadline. Throws the error.
-// `sequence` is the number that messages to people show.
+// What a blocked run is examined for: abort, a lost peer, the deadline. Throws the error; returns
+// if the run has something to wait for, or has finished. `sequence` and `timeout` are what messages
+// to people show.
 void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t sequence,
-             Clock::time_point deadline);
+             Clock::time_point deadline, std::chrono::milliseconds timeout);
 
 // The text of an error, for the members that did not see it themselves.
 std::string reason(const std::exception_ptr& error, int me);
+
+// Of an aborted lane whose runs are given up: after it no peer writes to the outputs of `bindings`.
+void take_back(Endpoint& endpoint, Fabric& fabric, const std::vector<const Binding*>& bindings);
 
 class Lane : public Driven {
  public:
   // `members` ranks, of which this is `me`.
   Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me, int members,
        std::shared_ptr<Fate> fate, std::function<void()> interrupt);
+  // Requires that nothing is pending.
   ~Lane() override;
 
   // Runs on this thread if nothing is queued, else after it. Throws what it fails with.
@@ -52,7 +65,7 @@ class Lane : public Driven {
   // run left, so only what differs need change. If it throws, nothing has happened.
   template <typename Bind>
   void run(Bind&& bind, std::chrono::milliseconds timeout) {
-    fate_->check();
+    fate_->check(*endpoint_);
     if (try_own_idle()) {
       Disown disown_at_end{this};
       bind(current_, true);
@@ -68,6 +81,10 @@ class Lane : public Driven {
 
   // Whether what was submitted has finished and its payloads have been read, or never will be.
   bool drained();
+  // Throws Mismatch, and ends the communicator, if a peer has sent something for a collective that
+  // has ended here without it. It sees what has arrived; while anything is under way it looks at
+  // nothing.
+  void check_leftovers();
 
   // relaxed: only the lane's owner counts; others show it to people.
   std::uint64_t sequence() const { return sequence_.load(std::memory_order_relaxed); }
@@ -114,12 +131,14 @@ class Lane : public Driven {
   void finish(const Request& request);
   void begin(Binding& binding, std::uint64_t sequence);
   void lease(const Binding& binding);
-  // Ends the communicator for the exception that is being handled; what it means to the caller.
-  std::exception_ptr fail();
+  // Ends the communicator for the exception that is being handled, in a run of `binding`; what it
+  // means to the caller.
+  std::exception_ptr fail(const Binding& binding);
   void fail_all(std::exception_ptr error, Finished& finished);
   void finish_front(std::exception_ptr error, Finished& finished);
 
   std::shared_ptr<Engine> engine_;
+  Scratch scratch_;  // outlives the endpoint, which may send from it
   std::unique_ptr<Endpoint> endpoint_;
   const int me_, members_;
   std::shared_ptr<Fate> fate_;

@@ -1,4 +1,6 @@
 // Where a step's operands lie: in the user's buffers, in the own slots, in a peer's memory.
+#include <atomic>
+
 #include "engine/run.h"
 #include "weft/error.h"
 
@@ -17,8 +19,16 @@ std::byte* Run::remote(const Operand& operand, const Place& place, const Span& s
                           " is not symmetric memory, which " + binding_->plan->shape.algorithm +
                           " reaches into: allocate it with weft.empty() on every rank, or "
                           "choose another algorithm");
+  read_in_place_ = true;
   return lane_->endpoint.reach(binding_->member(place.owner), where + offset_of(place, span),
                                span.count * binding_->element);
+}
+
+void Run::confirm_reads() const {
+  // acquire: the reads come before the look. Pairs with the abort, after which alone the owner of
+  // what was read has its buffers back.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  check_not_aborted(lane_->endpoint);
 }
 
 std::byte* Run::reachable(const Place& output, const Span& span) {
@@ -28,11 +38,19 @@ std::byte* Run::reachable(const Place& output, const Span& span) {
                                span.count * binding_->element);
 }
 
-const std::byte* Run::received(int peer, int channel) {
-  std::uint64_t number = lane_->stream(peer, channel).credited;
-  Arrival arrival = lane_->endpoint.arrival(peer, channel, number);
+const std::byte* Run::received(const Operand& slot, std::size_t elements) {
+  const int peer = peer_of(slot.rank), channel = channel_of(slot.channel);
+  const LaneState::Stream& stream = lane_->stream(peer, channel);
+  if (stream.credited == stream.waited) [[unlikely]]
+    refuse("reads a message of rank " + std::to_string(peer) + " that it has not received");
+  const Arrival arrival = lane_->endpoint.arrival(peer, channel, stream.credited);
+  const Width width = binding_->plan->shape.channels[slot.channel].width;
+  if (arrival.header->bytes != elements * binding_->bytes_in(width)) [[unlikely]]
+    refuse("reads " + std::to_string(elements) + " elements of a message of rank " +
+           std::to_string(peer) + " with " + std::to_string(arrival.header->bytes) + " bytes");
   if (arrival.inlined) return arrival.inlined;
   if (arrival.header->delivered) return delivered(*arrival.header);
+  read_in_place_ |= arrival.header->in_place != 0;
   return lane_->endpoint.reach(peer, arrival.header->input, arrival.header->bytes);
 }
 

@@ -1,9 +1,28 @@
 // A put: one verb, and for each of its readers the way that copies least.
 #include <algorithm>
+#include <optional>
 
 #include "engine/run.h"
+#include "weft/error.h"
 
 namespace weft {
+
+namespace {
+
+// While one exists this rank may store into peers' outputs. Throws Aborted.
+class Stores {
+ public:
+  explicit Stores(Endpoint& endpoint) : endpoint_(endpoint) {
+    if (!endpoint_.begin_stores()) throw Aborted(endpoint_.why_aborted());
+  }
+  ~Stores() { endpoint_.end_stores(); }
+  Stores(const Stores&) = delete;
+
+ private:
+  Endpoint& endpoint_;
+};
+
+}  // namespace
 
 // The sender's affair alone: a reader takes the payload from where the message says that it lies.
 Run::Way Run::way_to(const Prepared& now, std::size_t i, const Span& part) {
@@ -29,6 +48,7 @@ Run::Way Run::way_to(const Prepared& now, std::size_t i, const Span& part) {
 bool Run::put(const Prepared& now, std::size_t chunk) {
   const Step& step = *now.step;
   if (!room(step)) return false;
+  if (read_in_place_) confirm_reads();
   const Span part = span(now, chunk);
   const std::size_t bytes = part.count * binding_->element;
   const std::byte* const source = user(step.src[0], place(now, step.dst.size()), part);
@@ -47,6 +67,8 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
   const bool slotted = any(Way::kStaged) || any(Way::kCarried) || any(Way::kLanded);
   if (slotted && !slot_is_free(slot, slot + bytes)) return false;
   if (any(Way::kStaged)) kernels::copy(lane_->slots.at(slot), nullptr, source, bytes);
+  std::optional<Stores> stores;
+  if (any(Way::kDelivered)) stores.emplace(lane_->endpoint);
   for (std::size_t i = 0; i < step.peers.size(); ++i) put_to(now, i, part, head, source);
   ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
   return true;
@@ -62,6 +84,7 @@ void Run::put_to(const Prepared& now, std::size_t i, const Span& part, Header he
     case Way::kLoaded:
       head.input =
           binding_->where[buffer] + static_cast<std::size_t>(source - binding_->user[buffer]);
+      head.in_place = true;
       owe(to, step.channel, head.bytes);
       return send_to(to, step.channel, head, source, 0, 0);
     case Way::kDelivered:

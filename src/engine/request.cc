@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/duration_text.h"
 #include "engine/engine.h"
 #include "weft/error.h"
 
@@ -29,8 +30,8 @@ void Request::wait(std::chrono::milliseconds timeout) const {
     auto grace = timeout.count() ? std::chrono::milliseconds(0) : std::chrono::seconds(1);
     if (!state_->engine->drive_until([this] { return test(); }, Clock::now() + limit + grace,
                                      state_->interrupt))
-      throw Timeout("the operation has not finished within " + std::to_string(limit.count()) +
-                    " ms; it goes on, wait again or abort the communicator");
+      throw Timeout("the operation has not finished within " + duration_text(limit) +
+                    "; it goes on, wait again or abort the communicator");
   }
   if (state_->error) std::rethrow_exception(state_->error);
 }

@@ -32,9 +32,11 @@ void Round::prepare(const Binding& binding, const Section& section, const Step& 
     for (const Operand& operand : *operands) {
       Place& place = places.emplace_back();
       if (operand.buffer == Buffer::kSlot) continue;
+      const Partition& part = binding.part(operand.buffer);
+      const int block = operand.range.block.at(round);
       place.owner = operand.rank.at(round);
-      place.bytes =
-          binding.part(operand.buffer).offset(operand.range.block.at(round)) * binding.element;
+      place.bytes = part.offset(block) * binding.element;
+      place.elements = part.size(block, operand.range.blocks);
     }
 }
 

@@ -12,6 +12,7 @@ struct Round {
   struct Place {  // of an input or output operand; of a slot: nothing
     int owner = 0;
     std::size_t bytes = 0;  // before it in its buffer
+    std::size_t elements = 0;
   };
   struct Prepared {
     const Step* step;

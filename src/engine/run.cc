@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weft/error.h"
+
 namespace weft {
 
 LaneState::LaneState(Endpoint& endpoint, int members)
@@ -14,6 +16,13 @@ bool needs_slots(const Binding& binding) {
   return most > kInlineBytes;
 }
 
+void check_not_aborted(const Endpoint& endpoint) {
+  if (!endpoint.troubled()) [[likely]]
+    return;
+  const std::string why = endpoint.why_aborted();
+  if (!why.empty()) throw Aborted(why);
+}
+
 void Run::start(const Binding& binding, LaneState& lane, int rank) {
   binding_ = &binding;
   lane_ = &lane;
@@ -23,6 +32,7 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
   step_ = 0;
   trip_ = 0;
   blocked_on_ = -1;
+  read_in_place_ = false;
   debts_.clear();
   const PlanShape& shape = binding.plan->shape;
   remote_.assign(static_cast<std::size_t>(shape.ranks), {});
@@ -81,13 +91,19 @@ bool Run::advance() {
     if (!next_round()) break;
   }
   if (!flushed() || !sent()) return false;
+  if (read_in_place_) confirm_reads();
   lane_->endpoint.conceal();
   return true;
 }
 
+void Run::refuse(const std::string& what) const {
+  throw InvalidPlan("rank " + std::to_string(binding_->member(rank_)) + " " + what + " at " +
+                    where() + ": the plan is wrong, prove it with verify() for these ranks");
+}
+
 std::string Run::where() const {
   const Program& program = binding_->plan->program;
-  std::string text = describe(binding_->signature) + " (" + binding_->plan->shape.algorithm + ")";
+  std::string text = describe(*binding_) + " (" + binding_->plan->shape.algorithm + ")";
   if (section_ >= program.size()) return "the end of " + text;
   return "step " + std::to_string(step_ + 1) + " \"" + to_text(program[section_].steps[step_]) +
          "\", chunk " + std::to_string(trip_ - program[section_].steps[step_].lag) + " of " + text;

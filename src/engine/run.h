@@ -39,7 +39,8 @@ class Run {
   void start(const Binding& binding, LaneState& lane, int rank);
 
   // Goes on until finished (true) or nothing can go (false). Throws Mismatch,
-  // InvalidArgument (a peer's buffer is not symmetric).
+  // InvalidArgument (a peer's buffer is not symmetric), Aborted (what it has read in a peer's
+  // buffer may be no longer what the peer gave).
   bool advance();
 
   // Throws Mismatch if a peer has sent, as part of the same collective, what this rank's call
@@ -97,10 +98,17 @@ class Run {
   }
   std::byte* user(const Operand& operand, const Place& place, const Span& span) {
     if (place.owner != rank_) return remote(operand, place, span);
-    return binding_->user[static_cast<std::size_t>(operand.buffer)] + offset_of(place, span);
+    std::byte* const buffer = binding_->user[static_cast<std::size_t>(operand.buffer)];
+    if (span.count && (!buffer || span.first + span.count > place.elements)) [[unlikely]]
+      refuse("reaches past the end of its " + std::string(name_of(operand.buffer)));
+    return buffer + offset_of(place, span);
   }
   std::byte* remote(const Operand& operand, const Place& place, const Span& span);
-  const std::byte* received(int peer, int channel);
+  // The payload of the oldest message of a peer that is not credited, which is to have so many
+  // elements.
+  const std::byte* received(const Operand& slot, std::size_t elements);
+  // Before what came of reads in peers' buffers goes to anybody.
+  void confirm_reads() const;
   const std::byte* delivered(const Header& header) const;
   // Of another rank's output; null if it is not known to be in reach.
   std::byte* reachable(const Place& output, const Span& span);
@@ -119,6 +127,8 @@ class Run {
   Way way_to(const Prepared& now, std::size_t i, const Span& part);
   Header header(std::size_t elements) const;
   void compare(int peer, const Header& header, std::size_t elements) const;
+  // Throws InvalidPlan: the step under way does what the verifier would have refused.
+  [[noreturn]] void refuse(const std::string& what) const;
   [[noreturn]] void mismatch(int member, const Signature& ours, const Signature& theirs) const;
 
   int peer_of(const Index& index) const { return binding_->member(index.at(round_)); }
@@ -133,6 +143,7 @@ class Run {
   std::size_t trip_ = 0, step_ = 0;
   Round round_steps_;
   int blocked_on_ = -1;
+  bool read_in_place_ = false;  // a peer's buffer was read
 
   // What was written into the own slot of a channel and not yet sent.
   struct Filled {
@@ -160,6 +171,9 @@ class Run {
   std::vector<kernels::Source> sources_;
   std::vector<kernels::Target> targets_;
 };
+
+// Throws Aborted if a member has aborted the lane, as far as that is known here.
+void check_not_aborted(const Endpoint& endpoint);
 
 // Whether a run of `binding` may put payload into slot memory.
 bool needs_slots(const Binding& binding);

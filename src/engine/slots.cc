@@ -18,11 +18,17 @@ SymmetricBlock ArenaPool::try_lease() {
   return block;
 }
 
-SymmetricBlock ArenaPool::allocate() { return fabric_->allocate(kSlotBytes); }
+SymmetricBlock ArenaPool::allocate() { return fabric_->allocate(kSlotBytes, MemoryUse::kInternal); }
 
 void ArenaPool::give_back(const SymmetricBlock& block, bool idle) {
-  std::lock_guard lock(mutex_);
-  (idle ? free_ : retired_).push_back(block);
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle || free_.size() < kMostFree) {
+      (idle ? free_ : retired_).push_back(block);
+      return;
+    }
+  }
+  fabric_->release(block);
 }
 
 SymmetricBlock Slots::release() { return std::exchange(block_, {}); }

@@ -23,11 +23,13 @@ class ArenaPool {
   // A free block of kSlotBytes, or an empty one if there is none.
   SymmetricBlock try_lease();
   SymmetricBlock allocate();
-  // `idle`: nobody reads from it any more. Else nobody gets it again, lest a peer that is late
-  // read another's data.
+  // `idle`: nobody reads from it any more. Some of those are kept for the next lanes. The others
+  // nobody gets again, lest a peer that is late read another's data.
   void give_back(const SymmetricBlock& block, bool idle);
 
  private:
+  static constexpr std::size_t kMostFree = 16;
+
   std::shared_ptr<Fabric> fabric_;
   std::mutex mutex_;
   std::vector<SymmetricBlock> free_, retired_;

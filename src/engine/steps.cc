@@ -35,8 +35,8 @@ bool Run::copy(const Prepared& now, std::size_t chunk) {
   bool slot = from.buffer == Buffer::kSlot;
   Width width = slot ? binding_->plan->shape.channels[from.channel].width : Width::kPlain;
   kernels::Source typed{nullptr, binding_->is_wide(width)};
-  typed.data = slot ? received(peer_of(from.rank), channel_of(from.channel))
-                    : user(from, place(now, now.step->dst.size()), part);
+  typed.data =
+      slot ? received(from, part.count) : user(from, place(now, now.step->dst.size()), part);
   bool same_type = std::all_of(targets_.begin(), targets_.end(),
                                [&](const kernels::Target& t) { return t.wide == typed.wide; });
   if (!same_type && (binding_->accumulator != binding_->element || binding_->reduce_narrow)) {
@@ -57,7 +57,7 @@ bool Run::reduce(const Prepared& now, std::size_t chunk) {
   for (std::size_t i = 0; i < step.src.size(); ++i) {
     const Operand& from = step.src[i];
     if (from.buffer == Buffer::kSlot)
-      sources_.push_back({received(peer_of(from.rank), channel_of(from.channel)),
+      sources_.push_back({received(from, part.count),
                           binding_->is_wide(binding_->plan->shape.channels[from.channel].width)});
     else
       sources_.push_back(
@@ -126,6 +126,7 @@ void Run::send_to(const Index& to, int plan_channel, const Header& header, const
 bool Run::signal(const Prepared& now) {
   const Step& step = *now.step;
   if (!room(step)) return false;
+  if (read_in_place_) confirm_reads();
   Filled& filled = filled_[step.channel];
   Header head = header(now.elements);
   if (!filled.full) {
@@ -164,7 +165,10 @@ bool Run::wait(const Prepared& now) {
 
 void Run::credit(const Step& step) {
   int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
-  lane_->endpoint.credit(peer, channel, ++lane_->stream(peer, channel).credited);
+  LaneState::Stream& stream = lane_->stream(peer, channel);
+  if (stream.credited == stream.waited) [[unlikely]]
+    refuse("returns a message of rank " + std::to_string(peer) + " that it has not received");
+  lane_->endpoint.credit(peer, channel, ++stream.credited);
 }
 
 bool Run::flushed() {
@@ -194,18 +198,21 @@ void Run::compare_arrivals() {
       if (!next.header) continue;
       Signature ours = binding_->signature, theirs = next.header->signature;
       if (binding_->count_by_pair) ours.count = theirs.count;
-      // A peer may be a whole collective ahead; what it sends then is no concern of this one.
-      if (ours.sequence == theirs.sequence && ours != theirs) mismatch(peer, ours, theirs);
+      // A peer may be a whole collective ahead; what it sends then is no concern of this one. Of
+      // those before, all that was meant for this rank has been received.
+      const auto ahead = static_cast<std::int32_t>(theirs.sequence - ours.sequence);
+      if (ahead < 0 || (ahead == 0 && ours != theirs)) mismatch(peer, ours, theirs);
     }
   }
 }
 
 void Run::mismatch(int member, const Signature& ours, const Signature& theirs) const {
   std::string text = "rank " + std::to_string(binding_->member(rank_)) + " called " +
-                     describe(ours) + ", rank " + std::to_string(member) + " called " +
-                     describe(theirs);
+                     describe(ours) + details(*binding_) + ", rank " + std::to_string(member) +
+                     " called " + describe(theirs);
   if (ours.plan != theirs.plan && ours.collective == theirs.collective && ours.root == theirs.root)
     text += " with another algorithm or other parameters of it";
+  if (ours.scale != theirs.scale && ours.op == theirs.op) text += " with another scale";
   throw Mismatch(text + ": all ranks must make the same calls in the same order");
 }
 

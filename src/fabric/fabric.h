@@ -58,7 +58,9 @@ inline constexpr std::size_t kInlineBytes = 448;
 struct Header {
   Signature signature;
   std::uint32_t bytes = 0;  // of payload
-  std::uint32_t delivered = 0;
+  std::uint16_t delivered = 0;
+  // 1: the payload lies in the sender's own buffers, which change once its call has failed.
+  std::uint16_t in_place = 0;
   // bytes == 0: the sender's user buffers where they are symmetric, for one-sided access.
   // bytes > kInlineBytes: `input` is where the payload lies: a place of the sender's or, if it
   // is delivered, the bytes before it in the receiver's output. `output` is as above.
@@ -130,10 +132,15 @@ class Endpoint {
   // Whether payloads of so many bytes may be delivered to `peer`, which has said that it exposes
   // its output.
   virtual bool lands(int peer, std::size_t bytes) const = 0;
-  // Of a lane that has failed, or goes with calls open: after it nothing in the caller's memory
-  // matters to a peer any more, and none writes there.
-  // Takes at most a second, for what is on its way; a peer that might still write is cut off.
-  virtual void recall() = 0;
+  // Around stores into a peer's buffers, for as short as a chunk takes. False: the lane was
+  // aborted, and nothing may be stored. A peer whose call has failed waits in recall() for the end.
+  virtual bool begin_stores() = 0;
+  virtual void end_stores() = 0;
+  // Of a lane that was aborted: after it nothing in the caller's memory matters to a peer any more,
+  // and none writes there. Takes at most a second, for what is on its way; over a network, a peer
+  // that might still write is cut off. False: a peer of this machine stands still inside a store.
+  // It may go on at any time: ask again, or Fabric::isolate() what it may be writing to.
+  virtual bool recall() = 0;
 
   // Whether this rank and `peer` load and store each other's symmetric memory. To one that does
   // not, messages never say where user buffers lie.
@@ -169,6 +176,9 @@ class Endpoint {
  private:
   const std::uint64_t depth_;
 };
+
+// Who fills symmetric memory: the user, or the library (slots, mailboxes).
+enum class MemoryUse { kUser, kInternal };
 
 // Memory that peers may read and write.
 struct SymmetricBlock {
@@ -206,10 +216,17 @@ class Fabric : public std::enable_shared_from_this<Fabric> {
                                          Clock::time_point deadline) = 0;
 
   // Symmetric memory, zeroed, aligned to a page. Local: no other rank takes part.
-  virtual SymmetricBlock allocate(std::size_t bytes) = 0;
+  virtual SymmetricBlock allocate(std::size_t bytes, MemoryUse use = MemoryUse::kUser) = 0;
+  // The user's pages go at once: a peer that still maps them reads zeros. Others go with the last
+  // mapping, so that a late peer reads what was sent.
   virtual void release(const SymmetricBlock& block) = 0;
-  // Where [data, data + bytes) lies in this fabric's symmetric memory, if it does whole.
+  // Where [data, data + bytes) lies in this fabric's symmetric memory, if it does whole and is the
+  // user's.
   virtual Location locate(const void* data, std::size_t bytes) const = 0;
+  // Of the user's symmetric memory: from now on peers neither see these pages nor write to them,
+  // and locate() does not find them. Their content stays. Nothing else may be writing there.
+  // False: the system has no memory left for it, and nothing has changed.
+  virtual bool isolate(void* data, std::size_t bytes) = 0;
 
   // The doorbell. A thread with nothing ready calls announce(), looks once more, and
   // if there is still nothing sleeps: until a peer's post or credit to any Endpoint of

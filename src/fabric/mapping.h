@@ -15,17 +15,22 @@ namespace weft {
 UniqueFd make_memory(std::size_t bytes);
 // Gives the pages of such memory back to the system. Whoever still maps it reads zeros.
 void discard_memory(int fd, std::size_t bytes);
-// Replaces the mapping of such memory at `data` by one whose writes stay in this process. Only
-// makes system calls, so that it may run between fork and exec.
-void make_private(int fd, std::byte* data, std::size_t bytes);
+// Replaces the mapping of such memory, from `offset` on, at `data` by one whose writes stay in this
+// process. Only makes system calls, so that it may run between fork and exec.
+void make_private(int fd, std::size_t offset, std::byte* data, std::size_t bytes);
+// Puts pages of this process alone, with the same content, in the place of mapped ones. False: the
+// system has no more.
+bool replace_pages(std::byte* data, std::size_t bytes);
+// What processors map with one entry where memory begins at a multiple of it.
+inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 // `bytes` in whole pages, at least one.
 std::size_t whole_pages(std::size_t bytes);
 
 class Mapping {
  public:
-  // Maps the first `bytes` of `fd`. Throws Unsupported if it cannot, or if the memory is
-  // not sealed or shorter.
-  static std::shared_ptr<Mapping> of(int fd, std::size_t bytes);
+  // Maps `bytes` of `fd` from `offset` on, a multiple of a page. Throws Unsupported if it cannot,
+  // or if the memory is not sealed or shorter.
+  static std::shared_ptr<Mapping> of(int fd, std::size_t bytes, std::size_t offset = 0);
   ~Mapping();
   Mapping(const Mapping&) = delete;
 

@@ -15,15 +15,21 @@ struct Segments::Memo {
   Location where;  // of `begin`; nowhere: a gap
 };
 
-SymmetricBlock Segments::allocate(std::size_t bytes, Use use) {
+SymmetricBlock Segments::allocate(std::size_t bytes, MemoryUse use) {
   if (bytes > kLargestSegment) {
     throw InvalidArgument("bytes: " + std::to_string(bytes) +
                           " of symmetric memory in one piece; the most is 1 TiB");
   }
   auto segment = std::make_shared<Segment>();
+  segment->use = use;
   const std::size_t length = whole_pages(bytes);
-  segment->memory = make_memory(length);
-  segment->mapping = Mapping::of(segment->memory.get(), length);
+  if (use == MemoryUse::kUser) {  // whose pages go back at once
+    segment->memory.file = std::make_shared<const UniqueFd>(make_memory(length));
+  } else {
+    std::lock_guard lock(mutex_);
+    segment->memory = pieces_.take(length);
+  }
+  segment->mapping = Mapping::of(segment->memory.file->get(), length, segment->memory.offset);
   std::byte* const data = segment->mapping->data();
 
   std::lock_guard lock(mutex_);
@@ -34,11 +40,9 @@ SymmetricBlock Segments::allocate(std::size_t bytes, Use use) {
   }
   const Location where = location_of(++last_, 0);
   segments_[last_] = std::move(segment);
-  if (use == Use::kUser) {
+  if (use == MemoryUse::kUser) {
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
-    const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), begin,
-                                        [](auto b, const UserRange& r) { return b < r.begin; });
-    ranges_.insert(after, {begin, begin + bytes, where});
+    insert({begin, begin + bytes, where});
     change_version();
   }
   return {data, bytes, where};
@@ -55,14 +59,40 @@ void Segments::release(const SymmetricBlock& block) {
     }
     segment = std::move(found->second);
     segments_.erase(found);
-    const auto erased = std::erase_if(
-        ranges_, [&](const UserRange& range) { return range.where.bits == block.where.bits; });
-    user = erased > 0;
+    user = segment->use == MemoryUse::kUser;
+    std::erase_if(ranges_, [&](const UserRange& range) {
+      return segment_of(range.where) == segment_of(block.where);
+    });
     if (user) change_version();
   }
   segment->mapping->mark_released();
-  // A lane stays as it is: a member that is still in it may write an abort record there.
-  if (user) discard_memory(segment->memory.get(), segment->mapping->bytes());
+  // A member that is late reads its messages from slots, and writes abort records into lanes.
+  if (user) discard_memory(segment->memory.file->get(), segment->mapping->bytes());
+}
+
+bool Segments::isolate(void* data, std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  const auto place = reinterpret_cast<std::uintptr_t>(data);
+  const auto found = std::find_if(ranges_.begin(), ranges_.end(), [&](const UserRange& range) {
+    return place >= range.begin && place < range.end;
+  });
+  if (found == ranges_.end()) return true;  // peers do not know it
+  const UserRange range = *found;
+  const std::uintptr_t begin = place - (place - range.begin) % whole_pages(1);
+  const std::uintptr_t end = begin + whole_pages(place - begin + bytes);
+  if (!replace_pages(reinterpret_cast<std::byte*>(begin), end - begin)) return false;
+  ranges_.erase(found);
+  if (range.begin < begin) insert({range.begin, begin, range.where});
+  if (end < range.end) insert({end, range.end, range.where + (end - range.begin)});
+  change_version();
+  return true;
+}
+
+void Segments::insert(const UserRange& range) {
+  const auto after =
+      std::upper_bound(ranges_.begin(), ranges_.end(), range.begin,
+                       [](auto begin, const UserRange& r) { return begin < r.begin; });
+  ranges_.insert(after, range);
 }
 
 std::shared_ptr<const Segment> Segments::find(std::uint32_t id) const {
@@ -99,7 +129,8 @@ Segments::Memo Segments::look_up(std::uintptr_t place) const {
 void Segments::part_from_parent() {
   for (const UserRange& range : ranges_) {
     const Segment& segment = *segments_.at(segment_of(range.where));
-    make_private(segment.memory.get(), segment.mapping->data(), segment.mapping->bytes());
+    make_private(segment.memory.file->get(), offset_of(range.where),
+                 reinterpret_cast<std::byte*>(range.begin), range.end - range.begin);
   }
 }
 

@@ -9,29 +9,27 @@
 #include <mutex>
 #include <vector>
 
-#include "base/unique_fd.h"
 #include "fabric/fabric.h"
 #include "fabric/mapping.h"
+#include "fabric/pieces.h"
 #include "fabric/process.h"
 
 namespace weft {
 
 struct Segment {
-  UniqueFd memory;
+  MemoryUse use = MemoryUse::kUser;
+  Piece memory;
   std::shared_ptr<Mapping> mapping;
 };
 
 // Thread safe.
 class Segments final : public Forkable {
  public:
-  // Whether locate() is to find it: what the user allocated, or a lane's mailboxes.
-  enum class Use { kUser, kInternal };
-
   // Throws InvalidArgument for more than 1 TiB, Unsupported if the system has no more.
-  SymmetricBlock allocate(std::size_t bytes, Use use);
-  // Gives the pages back at once. A peer that still maps the segment reads zeros: after a
-  // failure it may be late, and must not crash.
+  SymmetricBlock allocate(std::size_t bytes, MemoryUse use);
+  // See Fabric::release, Fabric::isolate.
   void release(const SymmetricBlock& block);
+  bool isolate(void* data, std::size_t bytes);
   // Null: never was, or released.
   std::shared_ptr<const Segment> find(std::uint32_t id) const;
   // See Fabric::locate. A repeated hit, a repeated miss and the absence of user segments
@@ -53,11 +51,13 @@ class Segments final : public Forkable {
   };
 
   Memo look_up(std::uintptr_t place) const;
+  void insert(const UserRange& range);
   void change_version();
 
   mutable std::mutex mutex_;
+  Pieces pieces_;
   std::map<std::uint32_t, std::shared_ptr<const Segment>> segments_;
-  std::vector<UserRange> ranges_;  // by address
+  std::vector<UserRange> ranges_;  // by address; a segment has several once some was isolated
   std::uint32_t last_ = 0;
   // Differs for any two states of any two tables; 0: no user segments.
   std::atomic<std::uint64_t> version_{0};

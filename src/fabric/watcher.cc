@@ -28,7 +28,7 @@ SignalsBlocked::~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nul
 Watcher::Watcher()
     : epoll_([] { return ::epoll_create1(EPOLL_CLOEXEC); }),
       stop_([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }) {
-  if (!epoll_ || !stop_) refuse(errno_text("epoll_create") + "; raise ulimit -n");
+  if (!epoll_ || !stop_) refuse(errno_text("epoll_create"));
   if (!watch(stop_.get(), [] {})) refuse(errno_text("epoll_ctl"));
   SignalsBlocked blocked;
   const auto body = [](void* self) -> void* {

@@ -57,15 +57,17 @@ std::vector<Scenario> calls_of(const Plan& plan, int trips) {
 void execute_all(const std::vector<const Plan*>& plans, int trips, const Claims& claims,
                  Trees& trees, Findings& findings, VerifyReport& report) {
   std::vector<std::vector<Scenario>> calls;
+  std::vector<Scenario> variables;
   std::size_t most = 0;
   for (const Plan* plan : plans) {
+    variables.push_back(variables_of(plan->shape));
     calls.push_back(calls_of(*plan, trips));
     most = std::max(most, calls.back().size());
   }
   for (std::size_t call = 0; call < most && !findings.full(); ++call) {
     std::vector<Run> runs;
     for (std::size_t i = 0; i < plans.size(); ++i)
-      runs.push_back({plans[i], &calls[i][call % calls[i].size()]});
+      runs.push_back({plans[i], &calls[i][call % calls[i].size()], &variables[i]});
     execute(runs, claims, trees, findings, report);
   }
 }

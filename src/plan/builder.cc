@@ -95,6 +95,12 @@ void Builder::blocks(int input, int output) {
   shape_.output_blocks = output;
 }
 
+void Builder::in_place() {
+  if (shape_.collective != Collective::kAlltoall)
+    refuse(shape_, rank_, "in_place() is for alltoall to say: leave it out");
+  shape_.in_place = true;
+}
+
 int Builder::channel(int slots, Width width) {
   if (slots < 1) refuse(shape_, rank_, "channel() needs at least one slot");
   if (shape_.channels.size() == static_cast<std::size_t>(kMaxChannels))

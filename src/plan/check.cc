@@ -23,7 +23,8 @@ std::string fault_of_range(const Range& range, const StepPlace& place) {
   int blocks = range.buffer == Buffer::kInput ? shape.input_blocks : shape.output_blocks;
   int first = range.block.base;
   if (range.blocks >= 1 && first >= 0 && first <= blocks - range.blocks) return {};
-  return "names blocks " + number(first) + " .. " + number(first + range.blocks - 1) + " of the " +
+  return "names blocks " + number(first) + " .. " +
+         std::to_string(std::int64_t{first} + range.blocks - 1) + " of the " +
          std::string(name_of(range.buffer)) + ", which has " + number(blocks) +
          ": name at least one block that is there, or declare more with blocks()";
 }

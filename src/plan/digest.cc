@@ -50,7 +50,7 @@ std::uint32_t digest(const PlanShape& shape) {
     hash.number(channel.slots);
     hash.byte(static_cast<std::uint8_t>(channel.width));
   }
-  hash.byte(shape.equal_counts ? 1 : 0);
+  hash.byte(static_cast<std::uint8_t>(shape.equal_counts + 2 * shape.in_place));
   return hash.result();
 }
 

@@ -19,7 +19,7 @@ class Line {
 
   [[noreturn]] void fail(const std::string& why) const {
     throw InvalidPlan("plan text, line " + std::to_string(number_) + ", column " +
-                      std::to_string(at_ + 1) + ": " + why + " in \"" + std::string(text_) + "\"");
+                      std::to_string(at_ + 1) + ": " + why + " in \"" + around() + "\"");
   }
 
   bool empty() {
@@ -76,6 +76,14 @@ class Line {
   }
 
  private:
+  // The line, or of a long one what lies about the place.
+  std::string around() const {
+    constexpr std::size_t kMost = 120;
+    if (text_.size() <= kMost) return std::string(text_);
+    const std::size_t from = at_ < kMost / 2 ? 0 : at_ - kMost / 2;
+    return (from > 0 ? "..." : "") + std::string(text_.substr(from, kMost)) + "...";
+  }
+
   static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
   static bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
   void skip() {
@@ -258,6 +266,7 @@ class Parser {
     plan_.shape.input_blocks = line.field("input", 0);
     plan_.shape.output_blocks = line.field("output", 0);
     plan_.shape.equal_counts = line.take("equal");
+    plan_.shape.in_place = line.take("in_place");
     named_ = true;
   }
 

@@ -28,6 +28,7 @@ class Partition {
                            : starts_[static_cast<std::size_t>(block)];
   }
   std::size_t size(int block, int blocks) const { return offset(block + blocks) - offset(block); }
+  bool operator==(const Partition&) const = default;
 
  private:
   std::size_t total_ = 0;

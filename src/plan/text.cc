@@ -45,10 +45,11 @@ std::string step_text(const Step& step, const Index* own) {
 }
 
 std::string header_text(const PlanShape& shape) {
-  std::string text =
-      "plan " + shape.algorithm + " collective=" + std::string(name_of(shape.collective)) +
-      " ranks=" + number(shape.ranks) + " input=" + number(shape.input_blocks) +
-      " output=" + number(shape.output_blocks) + (shape.equal_counts ? " equal\n" : "\n");
+  std::string text = "plan " + shape.algorithm +
+                     " collective=" + std::string(name_of(shape.collective)) +
+                     " ranks=" + number(shape.ranks) + " input=" + number(shape.input_blocks) +
+                     " output=" + number(shape.output_blocks) +
+                     (shape.equal_counts ? " equal" : "") + (shape.in_place ? " in_place\n" : "\n");
   if (!shape.params.empty()) {
     text += "params";
     for (const auto& [name, value] : shape.params) text += " " + name + "=" + to_text(value);

@@ -1,11 +1,13 @@
 #include "select/settings.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
+#include "select/json_text.h"
 #include "select/tuning.h"
 #include "weft/error.h"
 
@@ -22,9 +24,10 @@ std::string variable(const char* name) {
 
 std::size_t chunk_of(const std::string& text) {
   if (text.empty()) return 0;
-  char* end = nullptr;
-  const std::size_t chunk = std::strtoull(text.c_str(), &end, 10);
-  if (*end)
+  std::size_t chunk = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, chunk);
+  if (error != std::errc() || end != last)
     throw InvalidArgument("WEFT_CHUNK is \"" + text + "\": give a number of bytes, such as 131072");
   return chunk;
 }
@@ -73,18 +76,22 @@ std::string Settings::to_text() const {
                         {"reproducible", reproducible},
                         {"wire", wire},
                         {"tuned", to_json(tuned)}}
-      .dump();
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Settings Settings::parse(const std::string& text) {
-  const auto json = nlohmann::json::parse(text);
-  Settings settings;
-  settings.algorithm = json.at("algorithm").get<std::string>();
-  settings.chunk = json.at("chunk").get<std::size_t>();
-  settings.reproducible = json.at("reproducible").get<bool>();
-  settings.wire = json.at("wire").get<bool>();
-  settings.tuned = rows_of(json.at("tuned"));
-  return settings;
+  const auto json = parse_json(text);
+  try {
+    Settings settings;
+    settings.algorithm = json.at("algorithm").get<std::string>();
+    settings.chunk = json.at("chunk").get<std::size_t>();
+    settings.reproducible = json.at("reproducible").get<bool>();
+    settings.wire = json.at("wire").get<bool>();
+    settings.tuned = rows_of(json.at("tuned"));
+    return settings;
+  } catch (const nlohmann::json::exception& error) {
+    throw InvalidArgument(std::string("what rank 0 says of choosing is damaged: ") + error.what());
+  }
 }
 
 std::string tuning_file(const std::string& option) {

@@ -263,7 +263,8 @@ TEST(Failure, AStalledPeerIsNamedAtTheDeadline) {
       },
       seconds(20));
   EXPECT_TRUE(is<Timeout>(errors[0])) << text_of(errors[0]);
-  for (const char* part : {"rank 0 waits", "#2", "for rank 1", "has not entered it"})
+  for (const char* part :
+       {"the timeout of 0.1 s is over", "rank 0 waits", "#2", "for rank 1", "has not entered it"})
     EXPECT_NE(text_of(errors[0]).find(part), std::string::npos) << text_of(errors[0]);
   EXPECT_EQ(errors[1], nullptr) << text_of(errors[1]);
 }
@@ -290,11 +291,30 @@ TEST(BadCall, IsRefusedHereAndHarmsNothing) {
     EXPECT_THROW(run({C::kAllreduce, x, x + 2, 4, DType::kF32}), InvalidArgument);
     EXPECT_THROW(run({C::kAllreduce, nullptr, x, 4, DType::kF32}), InvalidArgument);
     EXPECT_THROW(run({C::kBroadcast, x, x, 4, DType::kF32, ReduceOp::kSum, 2}), InvalidArgument);
-    EXPECT_THROW(run({C::kAlltoall, x, x, 4, DType::kF32}), InvalidArgument);
+    EXPECT_THROW(run({C::kAlltoall, x, x + 1, 2, DType::kF32}), InvalidArgument);
     EXPECT_THROW(run({C::kAllreduce, x, x, 4, DType::kI32, ReduceOp::kAvg}), Unsupported);
     EXPECT_THROW(run({C::kAllreduce, x, x, 4, DType::kF8E4M3, ReduceOp::kSum}), Unsupported);
     EXPECT_THROW(comm.send(x, 1, DType::kF32, comm.rank()), InvalidArgument);
     EXPECT_THROW(comm.send(x, 1, DType::kF32, 5), InvalidArgument);
+    EXPECT_THROW(comm.isend(x, 1, DType::kF32, 1 - comm.rank(), -1), InvalidArgument);
+    EXPECT_THROW(comm.irecv(x, 1, DType::kF32, kAnySource, -2), InvalidArgument);
+    const auto minus_one = static_cast<std::size_t>(-1);  // what a negative count becomes
+    const std::size_t counts[] = {5, minus_one};
+    for (C each : {C::kAllreduce, C::kBroadcast, C::kReduce, C::kAllgather, C::kReduceScatter,
+                   C::kAlltoall, C::kGather, C::kScatter}) {
+      EXPECT_THROW(run({each, x, x + 4, minus_one, DType::kF32}), InvalidArgument);
+      EXPECT_THROW(run({each, x, x + 4, minus_one / 8, DType::kF32}), InvalidArgument);
+      Call late{each, x, x + 4, 1, DType::kF32};
+      late.timeout = milliseconds(-1);
+      EXPECT_THROW(run(late), InvalidArgument);
+    }
+    Call uneven{C::kAllgather, x, x + 4, counts[comm.rank()], DType::kF32};
+    uneven.output_counts = counts;
+    EXPECT_THROW(run(uneven), InvalidArgument);
+    EXPECT_THROW(comm.send(x, minus_one, DType::kF32, 1 - comm.rank()), InvalidArgument);
+    EXPECT_THROW(comm.set_timeout(milliseconds(-1)), InvalidArgument);
+    for (int root : {-1, 2, 1 << 30})
+      EXPECT_THROW(run({C::kReduce, x, x, 4, DType::kF32, ReduceOp::kSum, root}), InvalidArgument);
     Call unknown{C::kAllreduce, x, x, 4, DType::kF32};
     unknown.algorithm = "no_such";
     EXPECT_THROW(run(unknown), InvalidArgument);

@@ -129,7 +129,21 @@ void leave_a_grandchild(LaneRank& r) {
   stay_for_ever();
 }
 
+constexpr std::size_t kStored = 4096 * 3;
+
+// Stands still inside a store into rank 0's memory, and finishes it when it goes on.
+void stand_still_in_a_store(LaneRank& r) {
+  const Location where{std::stoull(r.exchange("where", "")[0])};
+  std::byte* const place = r.lane->reach(0, where, kStored);
+  if (!r.lane->begin_stores()) throw std::runtime_error("may not store");
+  ::raise(SIGSTOP);
+  std::memset(place, 7, kStored);
+  r.lane->end_stores();
+  if (r.lane->begin_stores()) throw std::runtime_error("may store after an abort");
+}
+
 const std::map<std::string, void (*)(LaneRank&)> kParts = {
+    {"store", stand_still_in_a_store},
     {"exchange", exchange_rounds},
     {"churn", churn},
     {"stay", [](LaneRank&) { stay_for_ever(); }},
@@ -379,6 +393,38 @@ TEST_P(FabricProcessTest, NothingIsLeftBehind) {
   play();
   EXPECT_EQ(lasting_belongings(), before);
   EXPECT_NE(before.find(" 0 mappings"), std::string::npos) << before;
+}
+
+// A failed call gives its buffers back though a peer stands still in the middle of a store.
+TEST_P(FabricProcessTest, WhatAPeerStoresLateIsNotSeen) {
+  Pair pair(GetParam(), "store");
+  LaneRank& r = *pair.rank;
+  const SymmetricBlock block = r.fabric->allocate(kStored);
+  fill(block.data, kStored, 3);
+  if (!r.lane->loads(1)) return;  // then it stores nothing here
+  r.exchange("where", std::to_string(block.where.bits));
+  ASSERT_EQ(::waitpid(pair.pid(), nullptr, WUNTRACED), pair.pid());
+
+  r.lane->abort("it stands still");
+  const auto start = Clock::now();
+  EXPECT_FALSE(r.lane->recall());
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(3));
+  std::byte* const middle = block.data + 4096;
+  EXPECT_TRUE(r.fabric->isolate(middle + 10, 100));
+  EXPECT_FALSE(r.fabric->locate(middle + 4095, 1));
+  EXPECT_FALSE(r.fabric->locate(block.data, kStored));
+  EXPECT_EQ(r.fabric->locate(block.data, 4096).bits, block.where.bits);
+  EXPECT_EQ(r.fabric->locate(middle + 4096, 4096).bits, (block.where + 2 * 4096).bits);
+
+  ::kill(pair.pid(), SIGCONT);
+  EXPECT_EQ(pair.wait(), 0);
+  EXPECT_TRUE(r.lane->recall());
+  std::vector<std::byte> expected(kStored);
+  fill(expected.data(), kStored, 3);
+  EXPECT_EQ(std::memcmp(middle, expected.data() + 4096, 4096), 0);
+  EXPECT_EQ(block.data[0], std::byte{7}) << "its neighbours are still shared";
+  EXPECT_EQ(middle[4096], std::byte{7});
+  r.fabric->release(block);
 }
 
 // Of two fabrics in one, each pair has one: they are tested by themselves.

@@ -35,7 +35,9 @@ class Delayed final : public Endpoint {
   void expose(std::byte* output, std::size_t bytes) override { to_->expose(output, bytes); }
   void conceal() override { to_->conceal(); }
   bool lands(int peer, std::size_t bytes) const override { return to_->lands(peer, bytes); }
-  void recall() override { to_->recall(); }
+  bool begin_stores() override { return to_->begin_stores(); }
+  void end_stores() override { to_->end_stores(); }
+  bool recall() override { return to_->recall(); }
   bool loads(int peer) const override { return to_->loads(peer); }
   bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override {
     return to_->reusable(peer, channel, number, bytes);

@@ -54,10 +54,7 @@ class Words:
 def init(job, words, **options):
     """`weft.init` with a short timeout, once all ranks are there and have loaded libfabric."""
     weft._core.system_info()
-    here = Path(job.directory)
-    (here / f"here{job.rank}").touch()
-    while len(list(here.glob("here*"))) < job.size:
-        time.sleep(0.002)
+    job.meet()
     return weft.init(job.rank, job.size, words, timeout=TIMEOUT, **options)
 
 
@@ -249,3 +246,59 @@ def test_host_that_hangs():
     for outcome in outcomes:
         assert isinstance(outcome.error, (weft.Timeout, weft.Aborted)), outcome.story()
         assert re.search(rf"for rank [23], process \d+ .*{address}.*does not", str(outcome.error))
+
+
+def open_files():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def left_in_the_middle(job):
+    """Rank 1 sends; rank 0 leaves when a part has arrived. How many files that left open here."""
+    before = open_files()
+    comm = job.communicator(timeout=10 * TIMEOUT)
+    x = np.ones(16 * LONG, "float32")
+    comm.barrier()
+    if job.rank == 1:
+        with pytest.raises(weft.Aborted, match="enough"):
+            comm.send(x, 0)
+    else:
+        request = comm.irecv(x, 1)
+        time.sleep(0.15)
+        comm.abort("enough")
+        with pytest.raises(weft.Aborted):
+            request.wait()
+        del request  # it holds the communicator
+    comm.close()
+    del comm
+    return open_files() - before
+
+
+def test_a_fabric_that_goes_while_a_peer_writes_leaves_nothing():
+    """Libfabric 1.17 crashed then in every second run."""
+    with Hosts([0, 1], rate="200mbit") as hosts, hosts.team() as team:
+        for _ in range(6):
+            assert team.run(left_in_the_middle, timeout=20) == [0, 0]
+
+
+def times_out(job):
+    before = open_files()
+    comm = job.communicator(timeout=TIMEOUT)
+    x = np.ones(4 * LONG, "float32")
+    comm.barrier()
+    job.say("sends")
+    with pytest.raises(weft.Timeout):
+        comm.send(x, 0) if job.rank == 1 else comm.recv(x, 1)
+    comm.close()
+    del comm
+    return open_files() - before
+
+
+def test_a_peer_that_stands_still_in_a_write_leaves_nothing():
+    with Hosts([0, 1], rate="200mbit") as hosts, hosts.team() as team:
+        team.start(times_out)
+        for rank in range(2):
+            team.hear(rank)
+        time.sleep(0.05)
+        team.kill(1, signal.SIGSTOP)
+        left = team.finish(10, [0])[0]
+    assert left.value == 0, left.story()

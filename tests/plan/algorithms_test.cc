@@ -104,6 +104,7 @@ const std::vector<Row> kRows = {
     {"reduce_scatter/two_level", kNodes},
     {"alltoall/direct"},
     {"alltoall/pairwise"},
+    {"alltoall/staged"},
     {"alltoall/two_level", kInOrder},
     {"gather/direct"},
     {"scatter/direct"},
@@ -246,6 +247,27 @@ TEST(Algorithms, TheseAreReproducible) {
   EXPECT_EQ(names, (std::set<std::string>{"allreduce/direct", "allreduce/one_shot",
                                           "allreduce/tree_levels", "allreduce/two_shot",
                                           "reduce/direct", "reduce_scatter/direct"}));
+}
+
+// A block is overwritten in place before it is read, unless it is staged.
+TEST(Algorithms, AlltoallInPlaceIsProvedWhereItIsClaimed) {
+  for (int ranks : {2, 3, 4, 5, 8}) {
+    for (const char* name : {"alltoall/direct", "alltoall/pairwise", "alltoall/two_level"}) {
+      Plan plan = make_plan(name, ranks);
+      EXPECT_FALSE(plan.shape.in_place) << name;
+      plan.shape.in_place = true;
+      VerifyReport report = verify(plan, {3});
+      ASSERT_FALSE(report.ok()) << name << " for " << ranks;
+      const Fault fault = report.findings[0].fault;
+      EXPECT_TRUE(fault == Fault::kPutSource || fault == Fault::kWrongResult) << to_text(report);
+    }
+    Plan plan = make_plan("alltoall/staged", ranks);
+    EXPECT_TRUE(plan.shape.in_place);
+    const VerifyReport proved = verify(plan, {3});
+    EXPECT_TRUE(proved.ok()) << to_text(proved);
+    plan.shape.in_place = false;
+    EXPECT_GT(proved.scenarios, verify(plan, {3}).scenarios);
+  }
 }
 
 // Across nodes in half the bytes, for one more rounding a node of several ranks.

@@ -44,6 +44,7 @@ const std::vector<Edit> kEdits = {
     {"channels", [](Plan& p) { p.shape.channels.resize(9); }, 0, "more than 8 channels"},
     {"blocks", [](Plan& p) { p.shape.output_blocks = 0; }, 0, "blocks"},
     {"fixed_blocks", [](Plan& p) { p.shape.collective = Collective::kAlltoall; }, 0, "blocks"},
+    {"in_place", [](Plan& p) { p.shape.in_place = true; }, 0, "alltoall"},
     {"root", [](Plan& p) { p.shape.params["root"] = 3; }, 0, "root 3"},
     {"other_root", [](Plan& p) { p.shape.params["root"] = 2; }, 0, "input of rank 0"},
     {"no_root", [](Plan& p) { p.shape.params.clear(); }, 0, "root"},
@@ -132,6 +133,18 @@ TEST(Malformed, IndexOutOfRangeInALaterRound) {
   EXPECT_NE(report.findings[0].step.find("round 1"), std::string::npos);
 }
 
+TEST(Malformed, ALaterSectionWithoutRounds) {
+  for (bool empty : {false, true}) {
+    Plan plan = plan_of(Collective::kBroadcast, 3, chain_broadcast);
+    Program& program = plan.programs[1];
+    program.push_back({0, true, {}});
+    if (!empty) program[1].steps.push_back(program[0].steps[kWait]);
+    VerifyReport report = verify(plan);
+    ASSERT_TRUE(found(report, 1, "no round")) << to_text(report);
+    EXPECT_TRUE(report.findings[0].step.starts_with("section 1")) << report.findings[0].step;
+  }
+}
+
 // ------------------------------------------------------------------ seen at some size
 
 struct Mismatch {
@@ -186,7 +199,7 @@ void remote_alltoall(Builder& b) {
 const std::vector<Mismatch> kMismatches = {
     {"extent", Collective::kAllgather, wrong_extent, "goes with"},
     {"operands", Collective::kAllgather, unequal_operands, "an operand has"},
-    {"slot", Collective::kAllreduce, unequal_slot, "elements of the"},
+    {"slot", Collective::kAllreduce, unequal_slot, "its slot was filled with"},
     {"remote_offset", Collective::kAlltoall, remote_alltoall, "begins elsewhere"},
 };
 

@@ -126,11 +126,29 @@ TEST(Scenarios, HaveBlocksOfAsManyChunksAsAsked) {
 }
 
 TEST(Scenarios, BothEndsOfATransferCountTheSame) {
-  for (const Scenario& call : scenarios_of(empty_plan(Collective::kAlltoall, 5).shape, 3))
-    for (int from = 0; from < 5; ++from)
-      for (int to = 0; to < 5; ++to)
-        EXPECT_EQ(call.size(from, {Buffer::kInput, to, 1}, 0),
-                  call.size(to, {Buffer::kOutput, from, 1}, 0));
+  Plan plan = empty_plan(Collective::kAlltoall, 5);
+  for (bool in_place : {false, true}) {
+    plan.shape.in_place = in_place;
+    for (const Scenario& call : scenarios_of(plan.shape, 3))
+      for (int from = 0; from < 5; ++from)
+        for (int to = 0; to < 5; ++to)
+          EXPECT_EQ(call.size(from, {Buffer::kInput, to, 1}, 0),
+                    call.size(to, {Buffer::kOutput, from, 1}, 0));
+  }
+}
+
+// Where the two sides of an alltoall differ they cannot be one buffer.
+TEST(Scenarios, AlltoallIsInPlaceAlsoWithUnevenCounts) {
+  Plan plan = empty_plan(Collective::kAlltoall, 5);
+  plan.shape.in_place = true;
+  bool uneven = false;
+  for (const Scenario& call : scenarios_of(plan.shape, 3)) {
+    if (!call.in_place[1]) continue;
+    EXPECT_EQ(call.input[1], call.output[1]) << call.name;
+    uneven = uneven ||
+             call.size(1, {Buffer::kInput, 0, 1}, 0) != call.size(1, {Buffer::kInput, 2, 1}, 0);
+  }
+  EXPECT_TRUE(uneven);
 }
 
 TEST(Scenarios, IncludeTailsEmptyBlocksAndPlacements) {
@@ -140,10 +158,12 @@ TEST(Scenarios, IncludeTailsEmptyBlocksAndPlacements) {
   } const rows[] = {{Collective::kAllreduce, true},
                     {Collective::kReduceScatter, true},
                     {Collective::kAllgather, true},
-                    {Collective::kAlltoall, false}};
+                    {Collective::kAlltoall, false},
+                    {Collective::kAlltoall, true}};
   for (const auto& row : rows) {
     SCOPED_TRACE(name_of(row.collective));
     Plan plan = empty_plan(row.collective, 4);
+    plan.shape.in_place = row.collective == Collective::kAlltoall && row.in_place;
     bool tail = false, empty = false, aliased = false;
     for (const Scenario& call : scenarios_of(plan.shape, 2)) {
       aliased = aliased || call.in_place[1];

@@ -198,6 +198,20 @@ TEST(Verify, SaysWhetherBitsAreReproducible) {
   EXPECT_TRUE(verify(plan_of(kAllreduce, 3, running_sum(Width::kWide)), {2}).reproducible);
 }
 
+// What was never written, or mixes elements, has no order to be shown.
+TEST(Verify, RefusesClaimsOfWhatIsNoSum) {
+  const VerifyOptions claimed{2, {.consistent = true, .reproducible = true}};
+  const auto wrong = [](bool mixes) {
+    return [=](Builder& b) {
+      b.equal_counts();
+      if (!mixes) return;
+      b.chunks([&] { b.reduce({b.output()}, {b.input(0), b.input(1)}, Builder::kLast); });
+    };
+  };
+  for (bool mixes : {false, true})
+    EXPECT_FALSE(verify(plan_of(Collective::kReduceScatter, 2, wrong(mixes)), claimed).ok());
+}
+
 TEST(Verify, ExecutesAsManySizesAsAsked) {
   Plan plan = plan_of(kAllreduce, 2, one_shot);
   EXPECT_LT(verify(plan, {0}).scenarios, verify(plan, {1}).scenarios);

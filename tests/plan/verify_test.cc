@@ -53,6 +53,7 @@ void forgetful_root(Builder& b) {
 }
 
 void swapped_blocks(Builder& b) {
+  b.equal_counts();
   int ch = b.channel(2), me = b.rank(), peer = 1 - me;
   b.chunks([&] {
     b.put(b.input(), {peer}, ch);
@@ -140,6 +141,7 @@ void eager_relay(Builder& b) {
 // Both others write the root's first block.
 void same_target(Builder& b) {
   b.param("root", 0);
+  b.equal_counts();
   int ch = b.channel(1), me = b.rank();
   meet(b, ch);
   b.chunks([&] {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import weft
+
 from collective_table import DTYPES, ROOT, TABLE, check, inputs
 
 
@@ -81,8 +83,29 @@ def alltoall_counts(job):
     np.testing.assert_array_equal(got, wanted)
 
 
+def alltoall_in_place(job):
+    # Ranks s and d exchange s + d elements.
+    me, ranks = job.rank, range(job.size)
+    counts = [me + r for r in ranks]
+    with job.communicator(timeout=20) as comm:
+        for algorithm in ("", "staged"):
+            x = np.concatenate([np.full(me + d, 100 * me + d) for d in ranks])
+            got = comm.alltoall(
+                x, out=x, input_counts=counts, output_counts=counts, algorithm=algorithm
+            )
+            assert got is x
+            np.testing.assert_array_equal(
+                x, np.concatenate([np.full(s + me, 100 * s + me) for s in ranks])
+            )
+        if job.size > 1:
+            others = [*counts[1:], counts[0]]
+            with pytest.raises(weft.InvalidArgument, match="must be equal"):
+                comm.alltoall(x, out=x, input_counts=counts, output_counts=others)
+        comm.barrier()
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3])
-@pytest.mark.parametrize("body", [counts_by_rank, alltoall_counts])
+@pytest.mark.parametrize("body", [counts_by_rank, alltoall_counts, alltoall_in_place])
 def test_counts_by_rank(team, body, ranks):
     team(ranks).run(body)
 

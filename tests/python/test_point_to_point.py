@@ -68,9 +68,28 @@ def past_a_collective(job):
             assert request.source == 1
 
 
+def negative_tags(job):
+    with job.communicator(timeout=20) as comm:
+        x, peer = np.zeros(3), (job.rank + 1) % job.size
+        for call in (comm.isend, comm.irecv, comm.send, comm.recv):
+            with pytest.raises(weft.InvalidArgument, match="tag is -1"):
+                call(x, peer, tag=-1)
+        with pytest.raises(weft.InvalidArgument, match="tag is -3"):
+            comm.irecv(x, weft.ANY_SOURCE, tag=-3)
+    ring(job)
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize(
-    "body", [ring, any_source, tags_out_of_order, both_send_100_mib_first, past_a_collective]
+    "body",
+    [
+        ring,
+        any_source,
+        tags_out_of_order,
+        both_send_100_mib_first,
+        past_a_collective,
+        negative_tags,
+    ],
 )
 def test_transfers(team, body, ranks):
     team(ranks).run(body)

@@ -52,7 +52,7 @@ def wait_may_be_repeated(job):
                 request.wait(0.02)
             with pytest.raises(weft.InvalidArgument, match="has not finished"):
                 _ = request.result
-            with pytest.raises(weft.InvalidArgument, match="not above zero"):
+            with pytest.raises(weft.InvalidArgument, match="above zero"):
                 request.wait(0)
             comm.barrier()
             np.testing.assert_array_equal(request.wait(10), np.arange(4.0))
@@ -116,7 +116,7 @@ def interrupted_collective(job):
                 comm.barrier()
         else:
             time.sleep(0.5)
-            comm.barrier()  # rank 0 had already said that it is there
+            # Though rank 0 had said that it is there: this call begins after the end.
             with pytest.raises(weft.Aborted, match="rank 0 was interrupted while it waited"):
                 comm.barrier()
         assert time.monotonic() - start < 5

@@ -290,6 +290,31 @@ def all_to_all_single_split(c):
     return [(out, rows(received))]
 
 
+def all_to_all_in_place(c):
+    def shape(rank, other):
+        return (*c.shape, rank + other)
+
+    parts = [c.placed(c.of(c.rank, r, shape(c.rank, r))) for r in range(c.size)]
+    c.finish(dist.all_to_all(parts, parts, async_op=c.asynchronous))
+    return [(parts[r], c.of(r, c.rank, shape(r, c.rank))) for r in range(c.size)]
+
+
+def all_to_all_single_in_place(c):
+    whole = c.placed(torch.stack([c.of(c.rank, r) for r in range(c.size)]))
+    c.finish(dist.all_to_all_single(whole, whole, async_op=c.asynchronous))
+    return [(whole, torch.stack([c.of(r, c.rank) for r in range(c.size)]))]
+
+
+def all_to_all_single_split_in_place(c):
+    def rows(pairs):
+        return torch.cat([c.of(*pair, (sum(pair), *c.shape)) for pair in pairs])
+
+    whole = c.placed(rows([(c.rank, r) for r in range(c.size)]))
+    splits = [c.rank + r for r in range(c.size)]
+    c.finish(dist.all_to_all_single(whole, whole, splits, splits, async_op=c.asynchronous))
+    return [(whole, rows([(r, c.rank) for r in range(c.size)]))]
+
+
 def send_recv(c):
     right, left = (c.rank + 1) % c.size, (c.rank - 1) % c.size
     if c.size == 1:
@@ -314,6 +339,7 @@ def send_recv(c):
 MOVES = [broadcast, all_gather, all_gather_uneven, all_gather_into_tensor, all_gather_in_place,
          all_gather_coalesced, all_gather_into_tensor_coalesced, gather, gather_uneven, scatter,
          scatter_uneven, all_to_all, all_to_all_uneven, all_to_all_single, all_to_all_single_split,
+         all_to_all_in_place, all_to_all_single_in_place, all_to_all_single_split_in_place,
          send_recv]  # fmt: skip
 REDUCTIONS = [all_reduce, all_reduce_coalesced, reduce, reduce_scatter, reduce_scatter_uneven,
               reduce_scatter_tensor, reduce_scatter_tensor_coalesced]  # fmt: skip

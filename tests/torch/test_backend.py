@@ -321,6 +321,7 @@ def used_after_abort(job):
         work = dist.all_reduce(torch.ones(4), async_op=True) if job.rank == 0 else None
         dist.send(torch.ones(1), 1 - job.rank, tag=5)
         dist.recv(torch.ones(1), 1 - job.rank, tag=5)
+        job.meet()
         if job.rank == 0:
             group.abort()
         for handle in filter(None, (pending, work)):

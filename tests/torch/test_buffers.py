@@ -216,6 +216,7 @@ def distrusted(job):
             del x
         y = allocate(1 << 20)
         places.append(y.data_ptr())
+        job.meet()
         dist.group.WORLD._get_backend(torch.device("cpu")).abort()
         with pytest.raises(dist.DistBackendError):
             dist.all_reduce(y)

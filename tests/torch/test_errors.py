@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,8 @@ torch = pytest.importorskip("torch")
 
 import torch.distributed as dist  # noqa: E402
 from group import world  # noqa: E402
+
+import weft  # noqa: E402
 
 from launch import Team  # noqa: E402
 
@@ -25,6 +29,13 @@ def reported(function) -> str:
     return "nothing was raised"
 
 
+def batch_with_a_wrong_tag(ones):
+    """Nothing of it is started: else the peer's next call would meet it."""
+    peer = 1 - dist.get_rank()
+    operations = [(dist.isend, 0), (dist.irecv, -1)]
+    dist.batch_isend_irecv([dist.P2POp(call, ones, peer, tag=tag) for call, tag in operations])
+
+
 # What one rank can see to be wrong: the call, the kind of error, and words of the message.
 def wrong_arguments(size: int) -> list:
     ones, ints = torch.ones(4), torch.ones(4, dtype=torch.int32)
@@ -35,55 +46,79 @@ def wrong_arguments(size: int) -> list:
         (lambda: dist.all_reduce(ones, dist.ReduceOp.BAND), "NotImplementedError", ["float32"]),
         (lambda: dist.all_reduce(torch.ones(2).to(torch.float8_e5m2)), "NotImplementedError", []),
         (lambda: dist.broadcast(ones.to_sparse(), 0), "Error", []),
-        (lambda: dist.all_reduce(spread), "ValueError", ["clone()"]),
-        (lambda: dist.broadcast(spread, 1 - dist.get_rank()), "ValueError", ["clone()"]),
-        (lambda: group.allreduce([ones, ones]), "ValueError", ["2 tensors"]),
+        (lambda: dist.all_reduce(spread), "InvalidArgument", ["clone()"]),
+        (lambda: dist.broadcast(spread, 1 - dist.get_rank()), "InvalidArgument", ["clone()"]),
+        (lambda: group.allreduce([ones, ones]), "InvalidArgument", ["2 tensors"]),
         (lambda: group.allreduce([]), "Error", []),
         (
             lambda: dist.all_gather([ones, ints], ones),
             "Error",  # torch's own check
             ["int32", "float32"],
         ),
-        (lambda: dist.all_gather([ones], ones), "ValueError", ["1 tensors", str(size)]),
+        (lambda: dist.all_gather([ones], ones), "InvalidArgument", ["1 tensors", str(size)]),
         (
             lambda: dist.all_gather([torch.ones(5)] * size, ones),
-            "ValueError",
+            "InvalidArgument",
             ["all_gather", "[5]", "[4]"],
         ),
         (
             lambda: dist.all_gather_into_tensor(torch.ones(5), ones),
-            "ValueError",
+            "InvalidArgument",
             ["5 elements"],
         ),
         (
             lambda: dist.reduce_scatter_tensor(ones, torch.ones(5)),
-            "ValueError",
+            "InvalidArgument",
             ["5 elements"],
         ),
         (
             lambda: dist.all_to_all_single(torch.ones(3), torch.ones(3)),
-            "ValueError",
+            "InvalidArgument",
             ["3 rows", "split sizes"],
         ),
         (
             lambda: dist.all_to_all_single(ones, torch.ones(4), [1, 2], [2, 2]),
-            "ValueError",
+            "InvalidArgument",
             ["[1, 2]", "4 rows"],
         ),
-        (lambda: dist.all_to_all_single(ones, ones), "ValueError", ["overlap"]),
-        (lambda: dist.isend(ones, dist.get_rank()), "ValueError", ["itself"]),
-        (lambda: group.send([ones, ones], 0, 0), "ValueError", ["2 tensors"]),
+        (lambda: dist.all_to_all_single(ones[:2], ones[1:3]), "InvalidArgument", ["overlap"]),
+        (
+            lambda: dist.all_to_all_single(ones, ones, [1, 3], [3, 1]),
+            "InvalidArgument",
+            ["must be equal"],
+        ),
+        (lambda: dist.isend(ones, dist.get_rank()), "InvalidArgument", ["itself"]),
+        (lambda: group.send([ones, ones], 0, 0), "InvalidArgument", ["2 tensors"]),
+        (lambda: dist.isend(ones, 1 - dist.get_rank(), tag=-1), "InvalidArgument", ["tag is -1"]),
+        (lambda: dist.irecv(ones, 1 - dist.get_rank(), tag=-2), "InvalidArgument", ["tag is -2"]),
+        (lambda: dist.irecv(ones, tag=-1), "InvalidArgument", ["tag is -1"]),
+        (lambda: batch_with_a_wrong_tag(ones), "InvalidArgument", ["tag is -1"]),
+        (lambda: torch.ops.weft.all_reduce_(ones, group.group_name, "mean"), "Error", ["mean"]),
     ]  # fmt: skip
 
 
+def is_caught(function) -> bool:
+    """Whether a program that guards against what torch's backends raise goes on."""
+    try:
+        function()
+    except RuntimeError as error:
+        return not isinstance(error, weft.InvalidArgument) or isinstance(error, ValueError)
+    except (TypeError, ValueError) as error:
+        return not isinstance(error, weft.WeftError)  # torch's own checks
+    return False
+
+
 def every_wrong_argument(job):
-    with world(job):
+    with world(job) as group:
         found = []
         for number, (call, kind, words) in enumerate(wrong_arguments(job.size)):
             text = reported(call)
             ours = kind == "Error" or (text.startswith(kind) and f"rank {job.rank}" in text)
             if not ours or not all(word in text for word in words):
                 found.append(f"{number}: {text}")
+            if not is_caught(call):
+                found.append(f"{number}: no RuntimeError: {text}")
+        group.monitored_barrier()  # whose own messages no tag meets
         x = torch.ones(3)
         dist.all_reduce(x)  # the group is still good
         return found, x[0].item()
@@ -188,6 +223,31 @@ def test_a_dead_rank_is_named_within_a_second():
             assert "1" in text
 
 
+def timeouts(job):
+    """What a callback's collective fails with, whose strand has a communicator of its own."""
+    with world(job, timeout=60) as group:
+        done = os.path.join(job.directory, "done")
+        first = dist.all_reduce(torch.ones(3), async_op=True).get_future()
+        first.then(lambda _: dist.barrier()).wait()  # the strand has its communicator
+        group.set_timeout(datetime.timedelta(seconds=1))
+        future = dist.all_reduce(torch.ones(3), async_op=True).get_future()
+        if job.rank == 0:
+            text = future.then(lambda _: reported(dist.barrier)).wait()
+            Path(done).touch()
+            return text
+        future.wait()
+        for _ in range(400):  # 20 s, unless rank 0 has gone on
+            if os.path.exists(done):
+                break
+            time.sleep(0.05)
+        return ""
+
+
+def test_a_group_s_timeout_is_set_on_all_that_it_has(team):
+    text, _ = team(2).run(timeouts)
+    assert "the timeout of 1 s is over: rank 0 waits" in text
+
+
 def late(job):
     with world(job, timeout=1):
         if job.rank == 1:
@@ -244,3 +304,37 @@ def test_abort_reaches_everyone(team):
         assert "DistBackendError" in first
         assert "rank 0 aborted the process group" in first
         assert "DistBackendError" in later
+
+
+def root_aborts_early(job):
+    """Rank 2 has sent all there is and aborts; the others come later. What they then have."""
+    with world(job) as group:
+        tensor = torch.zeros(1000)
+        dist.broadcast(tensor, 2)
+        arrived = Path(job.directory) / "sent"
+        job.meet()
+        if job.rank == 2:
+            for _ in range(3):
+                dist.broadcast(torch.ones(1000), 2)
+            dist.distributed_c10d._abort_process_group(group)
+            dist.init_process_group("weft", rank=0, world_size=1, store=dist.HashStore())
+            arrived.touch()
+            return ["aborted"]
+        while not arrived.exists():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        seen = []
+        for _ in range(3):
+            tensor.fill_(-1)
+            try:
+                dist.broadcast(tensor, 2)
+                seen.append("right" if (tensor == 1).all() else f"wrong: {tensor[:3]}")
+            except RuntimeError as error:
+                seen.append("enough" if "aborted the process group" in str(error) else str(error))
+        return seen
+
+
+def test_a_late_rank_hears_of_an_abort():
+    with Team(3) as team:
+        seen = team.run(root_aborts_early)
+    assert seen == [["enough"] * 3, ["enough"] * 3, ["aborted"]]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import resource
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -39,6 +42,26 @@ def test_objects(team):
     assert [r[2] for r in results] == [[], [0, 1, 2], []]
     assert [r[3] for r in results] == ["for 0", "for 1", "for 2"]
     assert [r[4] for r in results] == [None, {"rank": 0, "text": "x"}, None]
+
+
+def many(job, groups, limit):
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with world(job):
+        dist.all_reduce(torch.ones(3))
+        room = len(os.listdir("/proc/self/fd")) + limit
+        resource.setrlimit(resource.RLIMIT_NOFILE, (room, before[1]))
+        try:
+            made = [dist.new_group() for _ in range(groups)]
+            for group in made:
+                x = torch.ones(5000)
+                dist.all_reduce(x, group=group)
+                assert x[-1] == job.size
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_many_groups_share_descriptors(team):
+    team(2).run(many, 60, 40)
 
 
 def subgroups(job):

@@ -386,7 +386,7 @@ def interrupted(job):
                 dist.all_reduce(torch.ones(1))
         else:
             time.sleep(0.5)
-            dist.all_reduce(torch.ones(1))  # rank 0 had already sent its part
+            # Though rank 0 had sent its part: this call begins after the end.
             with pytest.raises(dist.DistBackendError, match="rank 0 was interrupted"):
                 dist.all_reduce(torch.ones(1))
         assert time.monotonic() - start < 5

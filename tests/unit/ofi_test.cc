@@ -2,11 +2,13 @@
 // strangers at its door, a peer's segments.
 #if WEFT_OFI
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "fabric/ofi/address.h"
@@ -287,6 +290,60 @@ TEST(OfiServer, ClosesTheDoorToStrangers) {
   hello.head.kind = Kind::kAbort;
   hello.head.to = address.token;
   EXPECT_EQ(answer(hello), Talk::What::kEnd) << "it has not said who it is";
+}
+
+// A port in front of a fabric's: closes the first connections, and passes the next one on.
+class Relay {
+ public:
+  Relay(const Address& real, int refusals)
+      : listener_(listen_at(real.ip)), port(port_of(listener_.get())) {
+    thread_ = std::thread([this, real, refusals] {
+      for (int n = 0; n < refusals; ++n) LiveFd refused = accept();
+      LiveFd near = accept(), far = connect_to(real, Clock::now() + std::chrono::seconds(30));
+      while (pass(near.get(), far.get()) && pass(far.get(), near.get())) ::usleep(500);
+    });
+  }
+  ~Relay() { thread_.join(); }
+
+ private:
+  LiveFd accept() {
+    pollfd wanted{listener_.get(), POLLIN, 0};
+    ::poll(&wanted, 1, 30000);
+    return LiveFd([this] { return ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK); });
+  }
+  // False: there is no more.
+  static bool pass(int from, int to) {
+    char bytes[4096];
+    const ssize_t got = ::recv(from, bytes, sizeof bytes, 0);
+    if (got > 0) (void)!::send(to, bytes, static_cast<std::size_t>(got), MSG_NOSIGNAL);
+    return got > 0 || (got < 0 && errno == EAGAIN);
+  }
+
+  LiveFd listener_;
+  std::thread thread_;
+
+ public:
+  const std::uint16_t port;
+};
+
+// As a listener does whom strangers beset: it takes this one for one of them.
+TEST(OfiRemote, DialsAgainWhereItWasTurnedAway) {
+  for (const int refusals : {0, 1, 4, 5}) {
+    auto left = make_ofi_fabric();
+    const auto right = make_ofi_fabric();
+    Address address = Address::parse(right->address());
+    Relay relay(address, refusals);
+    address.port = relay.port;
+    std::string said;
+    try {
+      left->open({left->address(), address.text()}, 0, Clock::now() + std::chrono::seconds(30));
+    } catch (const PeerLost& error) {
+      said = error.what();
+    }
+    EXPECT_EQ(said.empty(), refusals < 5) << refusals << said;
+    left.reset();
+    if (refusals == 5) connect_to(address, Clock::now() + std::chrono::seconds(30));
+  }
 }
 
 TEST(OfiSecret, SignsAsTheStandardSays) {

@@ -1,10 +1,13 @@
 // The rendezvous stores.
 #include "weft/store.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -130,6 +133,11 @@ TEST(FileStore, TwoOfThemShareADirectory) {
   EXPECT_EQ(file_store(directory.path())->get("key", milliseconds(0)), "value");
 }
 
+void make_directory(const std::string& path, unsigned mode) {
+  ::mkdir(path.c_str(), 0700);
+  ::chmod(path.c_str(), mode);
+}
+
 TEST(FileStore, RefusesDirectoriesThatOthersControl) {
   Directory directory;
   struct Row {
@@ -138,11 +146,9 @@ TEST(FileStore, RefusesDirectoriesThatOthersControl) {
   };
   const std::vector<Row> rows = {
       {"a file", [](const std::string& path) { std::ofstream(path) << "x"; }},
-      {"writable by all",
-       [](const std::string& path) {
-         ::mkdir(path.c_str(), 0700);
-         ::chmod(path.c_str(), 0777);
-       }},
+      {"writable by all", [](const std::string& path) { make_directory(path, 0777); }},
+      {"writable by its group", [](const std::string& path) { make_directory(path, 0770); }},
+      {"sticky", [](const std::string& path) { make_directory(path, 01777); }},
   };
   for (const Row& row : rows) {
     const std::string path = directory / row.what;
@@ -150,6 +156,69 @@ TEST(FileStore, RefusesDirectoriesThatOthersControl) {
     EXPECT_THROW(file_store(path), InvalidArgument) << row.what;
   }
   EXPECT_THROW(file_store(""), InvalidArgument);
+}
+
+// A directory that holds a store, which others may write to only if it is sticky.
+TEST(FileStore, LiesInADirectoryThatOthersDoNotControl) {
+  struct Row {
+    unsigned mode;
+    uid_t owner;
+    bool refused;
+  };
+  const uid_t me = ::geteuid();
+  const std::vector<Row> rows = {{0700, me, false}, {0755, me, false},  {0770, me, true},
+                                 {0702, me, true},  {01777, me, false}, {01770, me, false},
+                                 {01777, 1, true},  {0755, 1, true}};
+  for (const Row& row : rows) {
+    Directory directory;
+    const std::string path = directory / "job";
+    make_directory(path, row.mode);
+    if (row.owner != me && ::chown(path.c_str(), row.owner, 1) != 0) continue;  // not root
+    std::string said;
+    try {
+      file_store(path, "part")->set("key", "value");
+      EXPECT_EQ(mode_of(path + "/part"), 0700u);
+    } catch (const InvalidArgument& error) {
+      said = error.what();
+    }
+    EXPECT_EQ(!said.empty(), row.refused) << std::oct << row.mode << ' ' << row.owner << said;
+    if (row.refused) {
+      EXPECT_NE(said.find(path), std::string::npos) << said;
+      EXPECT_NE(said.find("name "), std::string::npos) << said;
+    }
+  }
+  EXPECT_NO_THROW(file_store("/tmp", "weft-store-test-" + std::to_string(::getpid())));
+  ::rmdir(("/tmp/weft-store-test-" + std::to_string(::getpid())).c_str());
+}
+
+// Somebody else may leave a link of the part's name in a sticky directory.
+TEST(FileStore, FollowsNoLinkToItsPart) {
+  Directory directory;
+  make_directory(directory / "mine", 0700);
+  ASSERT_EQ(::symlink((directory / "mine").c_str(), (directory / "part").c_str()), 0);
+  EXPECT_THROW(file_store(directory.path(), "part"), InvalidArgument);
+}
+
+// So the others learn at once why a rank cannot come.
+TEST(FileStore, TellsAlsoWithNoDescriptorLeft) {
+  Directory directory;
+  const auto before = file_store(directory.path(), "part");
+  rlimit whole{};
+  ::getrlimit(RLIMIT_NOFILE, &whole);
+  const rlimit few{64, whole.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  std::vector<int> taken;
+  for (int fd; (fd = ::open("/dev/null", O_RDONLY)) >= 0;) taken.push_back(fd);
+  const int why = errno;
+  const std::string text = std::string("100% of\0 it/", 12) + std::string(900, 'x');
+  file_store(directory.path(), "part")->set("late", text);
+  before->set("early", text);
+  EXPECT_THROW(before->set("early", text), InvalidArgument);
+  for (int fd : taken) ::close(fd);
+  ::setrlimit(RLIMIT_NOFILE, &whole);
+  EXPECT_EQ(why, EMFILE);
+  EXPECT_EQ(before->get("late", milliseconds(0)), text);
+  EXPECT_EQ(before->get("early", milliseconds(0)), text);
 }
 
 TEST(FileStore, RefusesADirectoryOfAnotherUser) {

@@ -29,6 +29,7 @@ ITEM_BYTES = {
 }  # fmt: skip
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_MOST_BYTES = 1 << 50
 _BATCH = 64
 _BATCHED_BYTES = 4096  # of an operation, where each rank has a core
 _BATCH_BYTES = 64 << 10
@@ -37,9 +38,11 @@ _CROWDED_BATCH_BYTES = 4 << 20
 
 def parse_size(text: str) -> int:
     """Bytes: "8", "4K", "25M", "1G", where K is 1024."""
-    match = re.fullmatch(r"(\d+)([KMG]?)B?", text.strip().upper().replace("IB", ""))
-    if not match:
-        raise InvalidArgument(f"{text!r} is not a size: write 8, 4K, 25M or 1G (K is 1024)")
+    match = re.fullmatch(r"([0-9]{1,15})([KMG]?)B?", text.strip().upper().replace("IB", ""))
+    if not match or int(match[1]) * _UNITS[match[2]] > _MOST_BYTES:
+        raise InvalidArgument(
+            f"{text[:60]!r} is not a size: write 8, 4K, 25M or 1G (K is 1024), at most 1048576G"
+        )
     return int(match[1]) * _UNITS[match[2]]
 
 

@@ -12,6 +12,7 @@ import click
 
 from weft.errors import InvalidArgument
 from weft.plan import Algorithm, algorithm_names, find_algorithm
+from weft.topology.parts import MOST_RANKS
 from weft.topology.placement import PLACEMENTS
 
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
@@ -28,12 +29,21 @@ class RankCounts(click.ParamType):
         counts: set[int] = set()
         for part in value.split(","):
             first, dash, last = part.strip().partition("-")
-            if not first.isdecimal() or (dash and not last.isdecimal()):
-                self.fail(f"{part!r}: give rank counts such as 4, 1-17 or 2,4,8", param, ctx)
+            if not _is_count(first) or (dash and not _is_count(last)):
+                self.fail(
+                    f"{part[:60]!r}: give rank counts such as 4, 1-17 or 2,4,8, of at most "
+                    f"{MOST_RANKS}",
+                    param,
+                    ctx,
+                )
             counts.update(range(int(first), int(last if dash else first) + 1))
         if not counts or min(counts) < 1:
-            self.fail(f"{value!r}: there is no rank count of at least 1 in it", param, ctx)
+            self.fail(f"{value[:60]!r}: there is no rank count of at least 1 in it", param, ctx)
         return sorted(counts)
+
+
+def _is_count(text: str) -> bool:
+    return re.fullmatch("[0-9]{1,6}", text) is not None and int(text) <= MOST_RANKS
 
 
 class Placement(click.ParamType):
@@ -45,10 +55,10 @@ class Placement(click.ParamType):
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> str | list[int]:
         numbers = [part.strip() for part in value.split(",")]
-        if all(number.isdecimal() for number in numbers):
+        if all(_is_count(number) for number in numbers):
             return [int(number) for number in numbers]
         if value not in PLACEMENTS:
-            self.fail(f"{value!r}: give {', '.join(PLACEMENTS)} or places such as 0,2,1,3")
+            self.fail(f"{value[:60]!r}: give {', '.join(PLACEMENTS)} or places such as 0,2,1,3")
         return value
 
 
@@ -68,8 +78,8 @@ class Parameter(click.ParamType):
                     return name.strip(), [int(n) for n in numbers.split(",") if n.strip()]
                 return name.strip(), word or int(number)
         self.fail(
-            f"{value!r}: give a name and a number, a word or a list of numbers, such as node=4, "
-            "outer=ring or order=[0,2,1]",
+            f"{value[:60]!r}: give a name and a number, a word or a list of numbers, such as "
+            "node=4, outer=ring or order=[0,2,1]",
             param,
             ctx,
         )

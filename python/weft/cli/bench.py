@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from weft.bench.cases import COLLECTIVES, ITEM_BYTES, Case, parse_size
 from weft.errors import WeftError
+from weft.topology.parts import MOST_RANKS
 
 if TYPE_CHECKING:
     from weft.bench.job import Measured
@@ -44,7 +45,9 @@ def _peers(context: click.Context, parameter: click.Parameter, text: str) -> lis
 
 @click.command(epilog=_EPILOG)
 @click.argument("collective", type=click.Choice(COLLECTIVES))
-@click.option("--ranks", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
+@click.option(
+    "--ranks", type=click.IntRange(1, MOST_RANKS), default=2, show_default=True, help="Processes."
+)
 @click.option(
     "--sizes", default="8,4K,1M,25M", show_default=True, callback=_sizes, metavar="LIST",
     help="Bytes of the whole message, as nccl-tests count; K is 1024.",

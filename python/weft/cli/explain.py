@@ -14,6 +14,7 @@ from rich.table import Table as Shown
 
 from weft.bench.cases import COLLECTIVES, ITEM_BYTES, REDUCING, parse_size, size_text
 from weft.errors import WeftError
+from weft.topology.parts import MOST_RANKS
 
 if TYPE_CHECKING:
     from weft._core import Topology
@@ -44,7 +45,9 @@ def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
     "--bytes", "nbytes", required=True, callback=_size, metavar="SIZE",
     help="Of the whole message, as nccl-tests count; K is 1024.",
 )  # fmt: skip
-@click.option("--ranks", type=click.IntRange(1), help="Default: 2, or all of the topology's.")
+@click.option(
+    "--ranks", type=click.IntRange(1, MOST_RANKS), help="Default: 2, or all of the topology's."
+)
 @click.option("--symmetric", is_flag=True, help="All ranks' buffers lie in symmetric memory.")
 @click.option("--reproducible", is_flag=True, help="In a reproducible communicator.")
 @click.option(

@@ -8,6 +8,7 @@ import click
 
 from weft.cli.algorithms import Parameter, algorithms_of
 from weft.errors import WeftError
+from weft.topology.parts import MOST_RANKS
 
 _EPILOG = """\b
 Examples:
@@ -34,7 +35,7 @@ def _file(name: str, help: str) -> Any:
 
 @click.command(epilog=_EPILOG)
 @click.argument("algorithm", metavar="ALGORITHM|FILE.py")
-@click.option("--ranks", type=click.IntRange(1), default=4, show_default=True)
+@click.option("--ranks", type=click.IntRange(1, MOST_RANKS), default=4, show_default=True)
 @click.option(
     "--param", "params", type=Parameter(), multiple=True,
     help="A parameter of the plan; may be given several times.",

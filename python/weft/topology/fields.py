@@ -12,6 +12,8 @@ import yaml
 
 from weft.errors import InvalidArgument
 
+_MOST_BYTES = 1 << 22  # twice what `text_of` writes for 4096 ranks
+
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 BYTES = {"B": 1.0, "KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3}
 BYTES_PER_SECOND = {
@@ -33,13 +35,16 @@ class Field:
 
     def wrong(self, why: str) -> InvalidArgument:
         """The error to raise about this value."""
-        return InvalidArgument(f"{self._file}, line {self._node.start_mark.line + 1}: {why}")
+        return InvalidArgument(f"{self._file}, line {self._node.start_mark.line + 1}: {why[:500]}")
 
     def text(self) -> str:
         """A word."""
         if not isinstance(self._node, yaml.ScalarNode) or not self._node.value:
             raise self.wrong(f"{self._what} is a word")
-        return str(self._node.value)
+        text = str(self._node.value)
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise self.wrong(f"{self._what} has half a surrogate pair, which is no text")
+        return text
 
     def choice(self, words: Iterable[str]) -> str:
         """One of `words`."""
@@ -53,10 +58,13 @@ class Field:
         return self.choice(["yes", "no", "true", "false"]) in ("yes", "true")
 
     def whole(self, least: int = 1) -> int:
-        """A whole number."""
+        """A whole number, of at most nine digits."""
         text = self.text()
-        if not re.fullmatch(r"-?\d+", text) or int(text) < least:
-            raise self.wrong(f"{self._what} is {text!r}: give a whole number of at least {least}")
+        if not re.fullmatch(r"-?[0-9]{1,9}", text) or int(text) < least:
+            raise self.wrong(
+                f"{self._what} is {text[:60]!r}: give a whole number of at least {least}, "
+                "of at most nine digits"
+            )
         return int(text)
 
     def quantity(self, units: dict[str, float], positive: bool = False) -> float:
@@ -112,16 +120,27 @@ class Field:
 
 
 def read(path: Path) -> Field:
-    """The whole of a file. Raises InvalidArgument if it cannot be read."""
+    """The whole of a file. Raises InvalidArgument if it cannot be read, or is too large."""
     try:
+        if path.exists() and not path.is_file():
+            raise InvalidArgument(f"{path} is no regular file: give one with a topology")
         with path.open("rb") as stream:
-            node = yaml.compose(stream, Loader=yaml.SafeLoader)
+            text = stream.read(_MOST_BYTES + 1)
+        if len(text) > _MOST_BYTES:
+            raise InvalidArgument(
+                f"{path} has more than {_MOST_BYTES} bytes: describe one node, and what joins them"
+            )
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
     except OSError as error:
         raise InvalidArgument(f"{path}: {error.strerror}") from None
+    except RecursionError:
+        raise InvalidArgument(
+            f"{path}: lists and mappings are nested too deep: a topology has six levels"
+        ) from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InvalidArgument(f"{path}, line {line}: {error.problem}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise InvalidArgument(f"{path} is no YAML: {error}") from None
     if node is None:
         raise InvalidArgument(f"{path} is empty")

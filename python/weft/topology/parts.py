@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weft import _core
+from weft.errors import InvalidArgument
+
+MOST_RANKS = 1 << 16
+MOST_PARTS = 1 << 20  # vertices, and links, of a topology
 
 
 @dataclass(frozen=True)
@@ -121,12 +125,14 @@ class Plant:
         self._ranks: list[int] = []
 
     def vertex(self, name: str, switch: Switch, node: int = -1, socket: int = -1) -> None:
-        """Adds a switch, or what is to become a rank."""
+        """Adds a switch, or what is to become a rank. Raises InvalidArgument at the limit."""
+        _check_room(self._vertices, "vertices")
         self._numbers[name] = len(self._vertices)
         self._vertices.append(_core.Vertex(name, node, socket, switch.latency, switch.bandwidth))
 
     def join(self, a: str, b: str, wire: Wire) -> None:
-        """Adds a link."""
+        """Adds a link. Raises InvalidArgument at the limit."""
+        _check_room(self._links, "links")
         self._links.append(
             _core.Link(
                 self._numbers[a], self._numbers[b], wire.latency, wire.bandwidth, wire.overhead,
@@ -138,6 +144,8 @@ class Plant:
         """Adds a node's parts, its ranks as the next ones. Returns where the network attaches."""
         for name in node.ranks:
             own, socket = node.places.get(name, (0, -1))
+            if len(self._ranks) == MOST_RANKS:
+                raise InvalidArgument(f"there are more than {MOST_RANKS} ranks: give fewer nodes")
             self._ranks.append(len(self._vertices))
             self.vertex(prefix + name, Switch(), number + own, socket)
         for name, switch in node.switches.items():
@@ -157,6 +165,13 @@ class Plant:
             name, self._vertices, self._links, self._ranks, one_port,
             rates.copy, rates.reduce, rates.step, rates.call, rates.by_size,
         )  # fmt: skip
+
+
+def _check_room(parts: Sequence[object], what: str) -> None:
+    if len(parts) == MOST_PARTS:
+        raise InvalidArgument(
+            f"there are more than {MOST_PARTS} {what}: give fewer nodes or switches"
+        )
 
 
 def unreached(topology: _core.Topology) -> Sequence[str]:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from weft import _core
+from weft.errors import InvalidArgument
 from weft.topology import networks, parts
 from weft.topology.fields import BYTES, BYTES_PER_SECOND, SECONDS, Field, read
-from weft.topology.parts import Node, Rates, Switch, Wire
+from weft.topology.parts import MOST_RANKS, Node, Rates, Switch, Wire
 
 _TOP = ("name", "nodes", "network", "ports", "rates")
 _WIRE = ("overhead", "duplex", "shared", "memory", "watts")
@@ -155,12 +156,16 @@ def _link(field: Field, node: Node) -> None:
 
 def _pcie_tree(field: Field) -> Node:
     found = field.fields(["sockets", "plx", "gpus", "pcie"], ["hcas", "between_sockets"])
+    sockets, plx, gpus = found["sockets"].whole(), found["plx"].whole(0), found["gpus"].whole()
+    hcas = found["hcas"].whole(0) if "hcas" in found else 1
+    if sockets * (sockets + max(plx, 1) * (1 + gpus)) + hcas > MOST_RANKS:
+        raise field.wrong(f"a node has more than {MOST_RANKS} parts: give fewer")
     return parts.pcie_tree(
-        sockets=found["sockets"].whole(),
-        plx=found["plx"].whole(0),
-        gpus=found["gpus"].whole(),
+        sockets=sockets,
+        plx=plx,
+        gpus=gpus,
         pcie=_wire(found["pcie"]),
-        hcas=found["hcas"].whole(0) if "hcas" in found else 1,
+        hcas=hcas,
         between_sockets=_wire(found["between_sockets"]) if "between_sockets" in found else None,
     )
 
@@ -192,5 +197,8 @@ def _network(field: Field, count: int, node: Node, general: dict[str, Any]) -> _
         else:
             options[word] = _wire(given) if word in _WIRES else _switch(given)
     generator = getattr(networks, kind)
-    topology: _core.Topology = generator(count, link, node=node, **options, **general)
+    try:
+        topology: _core.Topology = generator(count, link, node=node, **options, **general)
+    except InvalidArgument as error:
+        raise field.wrong(str(error)) from None
     return topology

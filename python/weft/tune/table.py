@@ -39,7 +39,7 @@ class Table:
     def load(cls, path: Path) -> Table:
         """Reads a file. Raises InvalidArgument naming file and row."""
         _core.check_tuning(str(path))
-        known = json.loads(path.read_text())
+        known = json.loads(path.read_bytes())
         return cls(known["machine"], known["rows"])
 
     @classmethod

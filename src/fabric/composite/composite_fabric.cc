@@ -52,8 +52,8 @@ std::unique_ptr<Endpoint> CompositeFabric::open(const std::vector<std::string>& 
                                              std::move(is_near));
 }
 
-SymmetricBlock CompositeFabric::allocate(std::size_t bytes) {
-  const SymmetricBlock block = near_->allocate(bytes);
+SymmetricBlock CompositeFabric::allocate(std::size_t bytes, MemoryUse use) {
+  const SymmetricBlock block = near_->allocate(bytes, use);
   far_->adopt(block, {block.data, [near = near_, block](void*) { near->release(block); }});
   return block;
 }

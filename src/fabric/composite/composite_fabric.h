@@ -23,9 +23,10 @@ class CompositeFabric final : public Fabric {
   std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,
                                  Clock::time_point deadline) override;
 
-  SymmetricBlock allocate(std::size_t bytes) override;
+  SymmetricBlock allocate(std::size_t bytes, MemoryUse use) override;
   void release(const SymmetricBlock& block) override;
   Location locate(const void* data, std::size_t bytes) const override;
+  bool isolate(void* data, std::size_t bytes) override { return near_->isolate(data, bytes); }
 
   // One sleeps at the near fabric's doorbell, which rings with the far one's.
   std::uint32_t announce() override;

@@ -42,9 +42,9 @@ int CompositeEndpoint::unsent() {
   return near == kNobody ? far_->unsent() : near;
 }
 
-void CompositeEndpoint::recall() {
-  near_->recall();
-  far_->recall();
+bool CompositeEndpoint::recall() {
+  const bool near = near_->recall(), far = far_->recall();
+  return near && far;
 }
 
 void CompositeEndpoint::entered(std::uint64_t sequence) {

@@ -38,7 +38,10 @@ class CompositeEndpoint final : public Endpoint {
   void expose(std::byte* output, std::size_t bytes) override { far_->expose(output, bytes); }
   void conceal() override { far_->conceal(); }
   bool lands(int peer, std::size_t bytes) const override { return to(peer).lands(peer, bytes); }
-  void recall() override;
+  // Only the near lane's peers are stored into.
+  bool begin_stores() override { return near_->begin_stores(); }
+  void end_stores() override { near_->end_stores(); }
+  bool recall() override;
   bool loads(int peer) const override { return to(peer).loads(peer); }
   std::byte* reach(int peer, Location where, std::size_t bytes) override {
     return to(peer).reach(peer, where, bytes);

@@ -1,15 +1,24 @@
 #include "fabric/ofi/connections.h"
 
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/errno_text.h"
+#include "base/small_file.h"
 
 namespace weft::ofi {
 namespace {
@@ -45,16 +54,69 @@ std::optional<Place> end_of(int fd, Name name) {
   return name(fd, address, &length) == 0 ? place_of(address, length) : std::nullopt;
 }
 
+// The descriptors of this process. To ask /proc takes one: where none is left, all are in use.
+std::vector<int> descriptors() {
+  std::vector<int> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    const std::string name = entry.path().filename();
+    std::from_chars(name.data(), name.data() + name.size(), found.emplace_back(-1));
+  }
+  if (!is_out_of_descriptors(error.value())) return found;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  found.resize(limit.rlim_cur);
+  std::iota(found.begin(), found.end(), 0);
+  return found;
+}
+
+// What an epoll watches, and what the epolls watch that it watches.
+std::vector<int> watched_by(int epoll) {
+  std::vector<int> found{epoll};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const std::string& line : lines_of("/proc/self/fdinfo/" + std::to_string(found[i]))) {
+      int fd = -1;
+      if (std::sscanf(line.c_str(), "tfd: %d", &fd) == 1 && !std::ranges::count(found, fd))
+        found.push_back(fd);
+    }
+  }
+  return found;
+}
+
+// Milliseconds since something came on a connection, if nothing was ever sent there.
+std::optional<std::uint32_t> silence_of(int fd) {
+  constexpr std::uint8_t kEstablished = 1;
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return std::nullopt;
+  if (info.tcpi_state != kEstablished || info.tcpi_data_segs_out > 0) return std::nullopt;
+  return info.tcpi_last_data_recv;
+}
+
 }  // namespace
 
-bool shut_connections(const std::string& own, const std::string& peer) {
+std::size_t shut_unanswered(const std::string& own, std::size_t most,
+                            std::chrono::milliseconds patience) {
+  const auto here = place_of(own.data(), own.size());
+  if (!here) return 0;
+  std::vector<std::pair<std::uint32_t, int>> silent;
+  for (const int fd : descriptors()) {
+    const auto near = end_of(fd, ::getsockname);
+    if (!near || near->port != here->port || !end_of(fd, ::getpeername)) continue;
+    if (const auto silence = silence_of(fd)) silent.emplace_back(*silence, fd);
+  }
+  std::sort(silent.begin(), silent.end());
+  for (std::size_t i = 0; i < silent.size(); ++i) {
+    const auto& [silence, fd] = silent[i];
+    if (i >= most || silence >= patience.count()) ::shutdown(fd, SHUT_RDWR);
+  }
+  return silent.size();
+}
+
+bool shut_connections(int waits, const std::string& own, const std::string& peer) {
   const auto here = place_of(own.data(), own.size()), there = place_of(peer.data(), peer.size());
   bool unread = false;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", none)) {
-    const std::string name = entry.path().filename();
-    int fd = -1;
-    std::from_chars(name.data(), name.data() + name.size(), fd);
+  for (const int fd : watched_by(waits)) {
     const auto near = end_of(fd, ::getsockname), far = end_of(fd, ::getpeername);
     if (!here || !there || !near || !far || far->host != there->host) continue;
     if (far->port != there->port && near->port != here->port) continue;

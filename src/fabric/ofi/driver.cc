@@ -22,7 +22,7 @@ constexpr int kLongestPause = 8;
 
 Driver::Driver(std::shared_ptr<Port> port)
     : port_(std::move(port)), wake_([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }) {
-  if (!wake_) throw Unsupported("ofi: " + errno_text("eventfd") + "; raise ulimit -n");
+  if (!wake_) throw Unsupported("ofi: " + errno_text("eventfd"));
   const SignalsBlocked blocked;
   const auto body = [](void* self) -> void* {
     static_cast<Driver*>(self)->run();

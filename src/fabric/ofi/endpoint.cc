@@ -156,11 +156,12 @@ int OfiEndpoint::unsent() {
   return kNobody;
 }
 
-void OfiEndpoint::recall() {
+bool OfiEndpoint::recall() {
   const auto until = Clock::now() + kLastWay;
   while (unsent() != kNobody && Clock::now() < until) std::this_thread::yield();
   parts_.port->break_seals(*unsent_);
   if (exposed_) retract(until);
+  return true;
 }
 
 // relaxed, twice: a progress report orders nothing.
@@ -183,6 +184,9 @@ std::string OfiEndpoint::lost(int peer) {
 
 void OfiEndpoint::abort(const std::string& why) {
   mark_.check();
+  for (const Peer& peer : peers_) {
+    if (peer.remote) peer.remote->mark_aborted();
+  }
   if (!ending_.end(why)) return;
   parts_.bell->ring();
   // acquire: pairs with the release in connect().

@@ -51,7 +51,9 @@ class OfiEndpoint final : public Endpoint, private Lane {
   void expose(std::byte* output, std::size_t bytes) override;
   void conceal() override { exposed_.reset(); }
   bool lands(int, std::size_t bytes) const override;
-  void recall() override;
+  bool begin_stores() override { return true; }  // none loads
+  void end_stores() override {}
+  bool recall() override;
   bool loads(int) const override { return false; }
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
   int unsent() override;

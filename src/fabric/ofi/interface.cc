@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "base/unique_fd.h"
 #include "fabric/ofi/link.h"
 #include "weft/error.h"
@@ -105,7 +106,8 @@ bool is_loopback(const std::string& address) {
 
 std::vector<Interface> interfaces() {
   ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
+  if (::getifaddrs(&list) != 0)
+    throw Unsupported("ofi: cannot look at the interfaces, " + errno_text("getifaddrs"));
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(list, ::freeifaddrs);
   std::vector<Interface> found;
   for (const int family : {AF_INET, AF_INET6}) {

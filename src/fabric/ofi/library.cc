@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/errno_text.h"
 #include "weft/error.h"
 
 namespace weft::ofi {
@@ -69,7 +70,9 @@ const Library& library() {
 }
 
 std::string error_text(const char* call, long code) {
-  return std::string(call) + ": " + library().strerror(static_cast<int>(-code));
+  const int error = static_cast<int>(-code);
+  return std::string(call) + ": " + library().strerror(error) +
+         (is_out_of_descriptors(error) ? "; raise ulimit -n" : "");
 }
 
 void check(const char* call, long code) {

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <thread>
-
 #include "base/host.h"
 #include "base/membarrier.h"
 #include "fabric/location.h"
@@ -52,6 +50,7 @@ OfiFabric::OfiFabric(const Provider& provider)
   const auto find = [this](const Token& token) { return this->find(token); };
   server_ =
       std::make_unique<Server>(token_, secret_, std::move(listener), parts_.lanes, find, *watcher_);
+  doorkeeper_ = std::make_unique<Doorkeeper>(parts_.port->names(), *watcher_);
   driver_ = std::make_unique<Driver>(parts_.port);
   enrol_local(token_, segments_);
 }
@@ -69,14 +68,9 @@ void OfiFabric::say_goodbye() {
   const auto peers = remotes();
   for (const auto& peer : peers) peer->say_bye(deadline);
   for (const auto& peer : peers) peer->await_done(deadline);
+  // Of the others a write may have arrived in part.
   for (const auto& peer : peers) {
-    const auto parting = peer->parting();
-    if (parting == Remote::Parting::kNone) return Port::abandon(parts_.port);
-    // The end of the connection is known; that of libfabric's is about to be.
-    for (int i = 0; parting == Remote::Parting::kEnd && i < 10; ++i) {
-      parts_.port->progress();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    if (!peer->is_settled() && !peer->cut_off()) return Port::abandon(parts_.port);
   }
 }
 
@@ -132,9 +126,9 @@ std::unique_ptr<Endpoint> OfiFabric::open(const std::vector<std::string>& addres
   return std::make_unique<OfiEndpoint>(parts_, remotes, me);
 }
 
-SymmetricBlock OfiFabric::allocate(std::size_t bytes) {
+SymmetricBlock OfiFabric::allocate(std::size_t bytes, MemoryUse use) {
   mark_.check();
-  const SymmetricBlock block = segments_->allocate(bytes, Segments::Use::kUser);
+  const SymmetricBlock block = segments_->allocate(bytes, use);
   // The mapping outlives the release, if something is still being sent from it.
   adopt(block, segments_->find(segment_of(block.where))->mapping);
   return block;

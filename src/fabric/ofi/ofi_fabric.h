@@ -15,6 +15,7 @@
 
 #include "fabric/far_fabric.h"
 #include "fabric/ofi/address.h"
+#include "fabric/ofi/doorkeeper.h"
 #include "fabric/ofi/driver.h"
 #include "fabric/ofi/endpoint.h"
 #include "fabric/ofi/server.h"
@@ -39,9 +40,10 @@ class OfiFabric final : public FarFabric {
   std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,
                                  Clock::time_point deadline) override;
 
-  SymmetricBlock allocate(std::size_t bytes) override;
+  SymmetricBlock allocate(std::size_t bytes, MemoryUse use) override;
   void release(const SymmetricBlock& block) override;
   Location locate(const void* data, std::size_t bytes) const override;
+  bool isolate(void*, std::size_t) override { return true; }  // nobody else maps it
 
   void adopt(const SymmetricBlock& block, std::shared_ptr<void> memory) override;
   void disown(const SymmetricBlock& block) override;
@@ -66,6 +68,7 @@ class OfiFabric final : public FarFabric {
   Address address_;
   const std::shared_ptr<Watcher> watcher_;
   std::unique_ptr<Server> server_;
+  std::unique_ptr<Doorkeeper> doorkeeper_;
   std::unique_ptr<Driver> driver_;
   std::mutex mutex_;
   std::map<Token, std::shared_ptr<Remote>> remotes_;

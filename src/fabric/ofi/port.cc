@@ -83,14 +83,21 @@ void Port::progress_locked() {
 
 // What had arrived by then is still read, by this port and nobody else: so it is, before the lock
 // is given up.
-void Port::cut(Link& link, const std::vector<std::string>& names) {
+bool Port::cut(Link& link, const std::vector<std::string>& names) {
   const Locked lock(*this);
   const auto until = Clock::now() + kReading;
-  for (std::size_t i = 0; i < rails_.size(); ++i) {
-    while (shut_connections(rails_[i]->name(), names[i]) && Clock::now() < until) progress_locked();
-  }
+  const auto shut_all = [&] {
+    bool unread = false;
+    for (std::size_t i = 0; i < rails_.size(); ++i)
+      unread |= shut_connections(rails_[i]->wait_descriptor(), rails_[i]->name(), names[i]);
+    return unread;
+  };
+  while (shut_all() && Clock::now() < until) progress_locked();
+  // The first may have read the last bytes, and so not yet their end.
+  progress_locked();
   progress_locked();
   if (!link.broken) break_link(link, "it was cut off, since it stands still");
+  return !shut_all();
 }
 
 // True if there may be more.

@@ -43,7 +43,8 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   ~Port();
   Port(const Port&) = delete;
   // Keeps it until the process ends. tcp;ofi_rxm of libfabric 1.17 must not be closed while a write
-  // of a peer has arrived in part: it follows the null context of that write.
+  // of a peer has arrived in part: rxm_handle_comp_error follows the null context of that write,
+  // which only a connection's end takes away.
   static void abandon(std::shared_ptr<Port> port);
 
   // By which peers link to it, one a rail: any bytes.
@@ -76,8 +77,9 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
                WriteMark mark, const Account& account, const std::atomic<bool>& barred);
   bool broken(const Link& link) const;
   // Breaks the link: nothing of what the peer of these names sends is written anywhere any more.
-  // Others of its host that have dialled this port may be cut off as well.
-  void cut(Link& link, const std::vector<std::string>& names);
+  // Others of its host that have dialled this port may be cut off as well. False: what had arrived
+  // could not be read within a second.
+  bool cut(Link& link, const std::vector<std::string>& names);
   // Where the peer's copy of a segment is; what waited for it goes.
   void grant(Link& link, std::uint32_t segment, const Target& target);
   void forget(Link& link, std::uint32_t segment);

@@ -89,7 +89,9 @@ std::string Rail::name() const {
 
 fi_addr_t Rail::address_of(const std::string& name) {
   fi_addr_t address = FI_ADDR_UNSPEC;
-  if (fi_av_insert(addresses_.get(), name.data(), 1, &address, 0, nullptr) != 1) {
+  // libfabric reads as many bytes as its own addresses have.
+  if (name.size() != this->name().size() ||
+      fi_av_insert(addresses_.get(), name.data(), 1, &address, 0, nullptr) != 1) {
     throw Unsupported("ofi: the provider does not take a peer's address");
   }
   return address;

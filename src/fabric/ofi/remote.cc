@@ -10,6 +10,7 @@ namespace weft::ofi {
 namespace {
 
 constexpr std::chrono::milliseconds kAnswer(100);
+constexpr std::chrono::milliseconds kPause(10);  // before the second dial; then twice as long
 
 }  // namespace
 
@@ -44,7 +45,7 @@ void Remote::dial(Clock::time_point deadline) {
   talk_ = Talk(std::move(socket));
   state_ = State::kDialled;
   if (!send_locked(Kind::kHello, 0, 0, challenge_)) {
-    lose("its " + address_.process("is gone"));
+    if (!turned_away()) lose("its " + address_.process("is gone"));
     return;
   }
   const bool watched = watcher_->watch(talk_.fd(), [weak = weak_from_this()] {
@@ -54,11 +55,27 @@ void Remote::dial(Clock::time_point deadline) {
 }
 
 void Remote::await_welcome(Clock::time_point deadline) {
-  std::unique_lock lock(mutex_);
-  if (!changed_.wait_until(lock, deadline, [this] { return state_ != State::kDialled; })) {
-    throw Timeout("its " + address_.process() + " does not answer");
+  for (auto pause = kPause;; pause *= 2) {
+    {
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait_until(lock, deadline, [this] { return state_ != State::kDialled; })) {
+        throw Timeout("its " + address_.process() + " does not answer");
+      }
+      if (state_ == State::kLost) throw PeerLost(why_lost_);
+      if (state_ == State::kWelcomed) return;
+    }
+    std::this_thread::sleep_for(pause);
+    dial(deadline);
   }
-  if (state_ == State::kLost) throw PeerLost(why_lost_);
+}
+
+bool Remote::turned_away() {
+  if (state_ != State::kDialled || --dials_left_ == 0) return false;
+  watcher_->forget(talk_.fd());
+  talk_ = Talk();
+  state_ = State::kUnknown;
+  changed_.notify_all();
+  return true;
 }
 
 bool Remote::send_locked(Kind kind, std::uint32_t subject, std::uint64_t number,
@@ -135,9 +152,10 @@ void Remote::on_readable() {
       case Talk::What::kCut:
       case Talk::What::kNonsense: {
         std::lock_guard lock(mutex_);
+        if (what != Talk::What::kNonsense && turned_away()) return;
         const bool known = state_ == State::kWelcomed;
         lose("its " + address_.process(what == Talk::What::kCut ? "is out of reach"
-                                       : known ? "died"
+                                       : known ? "died, or its connection was cut"
                                                : "is gone, or refused the connection"));
         return;
       }
@@ -215,10 +233,9 @@ void Remote::await_done(Clock::time_point deadline) {
                       [this] { return !said_bye_ || done_ || state_ == State::kLost; });
 }
 
-Remote::Parting Remote::parting() const {
+bool Remote::is_settled() const {
   std::lock_guard lock(mutex_);
-  if (done_ || left_) return Parting::kFarewell;
-  return state_ == State::kLost || state_ == State::kUnknown ? Parting::kEnd : Parting::kNone;
+  return left_ || (done_ && !aborted_.load(std::memory_order_relaxed));
 }
 
 void Remote::lose_connection(const std::string& why) {

@@ -44,7 +44,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
   // Connects, unless that is done. Throws Timeout, PeerLost, Unsupported, each without the peer's
   // rank, which the caller knows. A peer that is gone is lost(), no error.
   void dial(Clock::time_point deadline);
-  // Waits until the peer has answered. Throws PeerLost, Timeout.
+  // Waits until the peer has answered. Dials again if it ends the connection before: a listener
+  // beset by strangers may drop it as one of them. Throws PeerLost, Timeout, Unsupported.
   void await_welcome(Clock::time_point deadline);
 
   // Sends a message, unless the peer is lost.
@@ -60,8 +61,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
   // before has arrived, or nothing arrives any more.
   void bar(std::uint32_t pair);
   bool at_rest(std::uint32_t pair) const;
-  // Breaks the link.
-  void cut_off() { port_->cut(link_, address_.rails); }
+  // Breaks the link. See Port::cut.
+  bool cut_off() { return port_->cut(link_, address_.rails); }
   // How many packets and writes it was ever sent.
   std::uint64_t sent() const { return port_->sent(link_); }
 
@@ -76,9 +77,11 @@ class Remote : public std::enable_shared_from_this<Remote> {
   // Leaving: says so as soon as all that was sent is under way, and waits until it has arrived.
   void say_bye(Clock::time_point deadline);
   void await_done(Clock::time_point deadline);
-  // How that ended: with both sides' farewell; with the peer's end; not at all.
-  enum class Parting { kFarewell, kEnd, kNone };
-  Parting parting() const;
+  // A lane with it was aborted: it may be in the middle of a write.
+  void mark_aborted() { aborted_.store(true, std::memory_order_relaxed); }
+  // Whether nothing of what the peer sends can be arriving any more: it has left, or it goes on
+  // without us and no lane was aborted. A lane that ends well has received all that was sent.
+  bool is_settled() const;
 
   // Empty while the peer is alive; else why it is not.
   std::string lost() const;
@@ -96,6 +99,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
 
   void on_readable();
   void take(const Message& message);
+  bool turned_away();
   void check_welcome(const Message& message);
   void left();
   void lose(const std::string& why);
@@ -116,6 +120,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   std::atomic<std::uint64_t> arrived_{0};
   std::atomic<std::uint64_t> leaves_after_{kStays};
   std::atomic<bool> lost_{false};
+  std::atomic<bool> aborted_{false};  // relaxed: read when the lanes are gone
 
   std::mutex dialling_;  // held while connecting, which may wait
   mutable std::mutex mutex_;
@@ -123,6 +128,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   State state_ = State::kUnknown;
   std::string why_lost_;
   Talk talk_;
+  int dials_left_ = 5;
   bool said_bye_ = false, done_ = false, left_ = false;
   std::set<std::uint32_t> asked_;
   // Asked, by the peer's pair.

@@ -14,6 +14,7 @@ class Secret {
   // and OpenSSL's libcrypto, which signs, is not.
   static Secret from_environment();
 
+  bool given() const { return !key_.empty(); }
   // HMAC-SHA256 (RFC 2104) of the words under the secret, 64 hexadecimal digits.
   std::string sign(std::initializer_list<std::string_view> words) const;
   // Whether `signature` is that, in a time that does not tell how much of it is right.

@@ -13,7 +13,9 @@ Server::Server(const Token& token, Secret secret, LiveFd listener, std::shared_p
       acceptor_(std::move(listener)),
       lanes_(std::move(lanes)),
       find_(std::move(find)),
-      watcher_(watcher) {
+      watcher_(watcher),
+      strangers_(watcher, Strangers::kMost, [this](int fd) { drop(fd); }),
+      unproved_(watcher, quarter_of_descriptors(), [this](int fd) { drop(fd); }) {
   if (!watcher_.watch(acceptor_.fd(), [this] { accept(); })) {
     throw Unsupported("ofi: cannot listen for peers, " + errno_text("epoll_ctl"));
   }
@@ -26,7 +28,18 @@ void Server::accept() {
   tune(fd);
   Client& client = clients_[fd];
   client.talk = Talk(std::move(socket));
-  if (!watcher_.watch(fd, [this, &client] { serve(client); })) clients_.erase(fd);
+  if (watcher_.watch(fd, [this, &client] { serve(client); })) {
+    strangers_.add(fd);
+  } else {
+    clients_.erase(fd);
+  }
+}
+
+void Server::drop(int fd) {
+  watcher_.forget(fd);
+  strangers_.forget(fd);
+  unproved_.forget(fd);
+  clients_.erase(fd);
 }
 
 void Server::serve(Client& client) {
@@ -41,10 +54,7 @@ void Server::serve(Client& client) {
     };
     if (what == Talk::What::kMessage && heard()) continue;
     // It left, or talks nonsense: either way there is nobody to serve.
-    const int fd = client.talk.fd();
-    watcher_.forget(fd);
-    clients_.erase(fd);
-    return;
+    return drop(client.talk.fd());
   }
 }
 
@@ -53,15 +63,19 @@ bool Server::greet(Client& client, const Message& message) {
   client.token = message.head.from;
   client.theirs = message.text;
   client.ours = Token::random().hex();
+  strangers_.forget(client.talk.fd());
+  if (secret_.given()) unproved_.add(client.talk.fd());
   return reply(
       client, Kind::kWelcome, 0, 0,
       client.ours + secret_.sign({"listener", client.token.hex(), client.theirs, client.ours}));
 }
 
-bool Server::prove(Client& client, const Message& message) const {
+bool Server::prove(Client& client, const Message& message) {
   if (message.head.kind != Kind::kProof || message.head.from != client.token) return false;
-  return client.proved =
-             secret_.signed_by(message.text, {"dialler", token_.hex(), client.theirs, client.ours});
+  client.proved =
+      secret_.signed_by(message.text, {"dialler", token_.hex(), client.theirs, client.ours});
+  if (client.proved) unproved_.forget(client.talk.fd());
+  return client.proved;
 }
 
 bool Server::answer(Client& client, const Message& message) {

@@ -10,6 +10,7 @@
 #include "fabric/ofi/message.h"
 #include "fabric/ofi/remote.h"
 #include "fabric/ofi/secret.h"
+#include "fabric/strangers.h"
 #include "fabric/watcher.h"
 
 namespace weft::ofi {
@@ -34,8 +35,9 @@ class Server {
 
   void accept();
   void serve(Client& client);
+  void drop(int fd);
   bool greet(Client& client, const Message& message);
-  bool prove(Client& client, const Message& message) const;
+  bool prove(Client& client, const Message& message);
   bool answer(Client& client, const Message& message);
   bool give(Client& client, Remote& peer, const Message& message);
   bool reply(Client& client, Kind kind, std::uint32_t subject, std::uint64_t base,
@@ -47,6 +49,9 @@ class Server {
   const std::shared_ptr<Lanes> lanes_;
   const Find find_;
   Watcher& watcher_;
+  // Those that have not named this fabric, and those that have and must prove that they know the
+  // secret: a job with one, whose ranks have several connections each, fits into a quarter.
+  Strangers strangers_, unproved_;
   std::unordered_map<int, Client> clients_;
 };
 

@@ -3,14 +3,19 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <thread>
 #include <utility>
 
+#include "base/membarrier.h"
 #include "base/prefetch.h"
 #include "fabric/ticket.h"
 #include "weft/error.h"
 
 namespace weft::shm {
 namespace {
+
+// How long a peer gets to finish the chunk that it is storing.
+constexpr std::chrono::seconds kLastStores(1);
 
 // Runs `wait` and lets its error name the rank.
 template <typename Wait>
@@ -32,7 +37,7 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Map
     : Endpoint(kDepth),
       segments_(std::move(segments)),
       doorbell_(std::move(doorbell)),
-      block_(segments_->allocate(Lane::bytes(members.size()), Segments::Use::kInternal)),
+      block_(segments_->allocate(Lane::bytes(members.size()), MemoryUse::kInternal)),
       mapping_(segments_->find(segment_of(block_.where))->mapping),
       lane_(reinterpret_cast<Lane*>(block_.data)),
       me_(me),
@@ -192,6 +197,41 @@ void ShmEndpoint::record_abort(Lane& lane, const std::string& why) const {
                                                std::memory_order_relaxed);
   // release: all that this member sent, and its claim, go before the trouble.
   lane.head.trouble.store(1, std::memory_order_release);
+}
+
+bool ShmEndpoint::begin_stores() {
+  // relaxed: recall() fences heavily between the abort's store and its look at this word. One of
+  // the two then sees the other's. Here the compiler is held to the order.
+  lane().head.storing.store(1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (!troubled() || why_aborted().empty()) [[likely]]
+    return true;
+  end_stores();
+  return false;
+}
+
+// release: the stores are over before the word says so.
+void ShmEndpoint::end_stores() { lane().head.storing.store(0, std::memory_order_release); }
+
+bool ShmEndpoint::recall() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (register_heavy_fence())
+    heavy_fence();
+  else  // a store leaves a processor's buffer long before that
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto until = Clock::now() + kLastStores;
+  for (const Peer& peer : peers_) {
+    // A rank of this process stands still only with all of it, and writes where this one does.
+    const bool here = peer.lane && find_local(peer.reached.remote().address().token);
+    while (may_store(peer) && (here || Clock::now() < until)) std::this_thread::yield();
+  }
+  return std::ranges::none_of(peers_, [this](const Peer& peer) { return may_store(peer); });
+}
+
+bool ShmEndpoint::may_store(const Peer& peer) const {
+  // acquire: pairs with the release in end_stores().
+  return peer.lane && peer.lane->head.storing.load(std::memory_order_acquire) != 0 &&
+         !peer.reached.remote().is_lost();
 }
 
 void ShmEndpoint::abort(const std::string& why) {

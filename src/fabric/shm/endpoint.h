@@ -42,7 +42,9 @@ class ShmEndpoint final : public Endpoint {
   void expose(std::byte*, std::size_t) override {}  // all load
   void conceal() override {}
   bool lands(int, std::size_t) const override { return false; }
-  void recall() override {}
+  bool begin_stores() override;
+  void end_stores() override;
+  bool recall() override;
   bool loads(int) const override { return true; }
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
   int unsent() override { return kNobody; }  // a store arrives by itself
@@ -74,6 +76,7 @@ class ShmEndpoint final : public Endpoint {
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   Lane& lane() const { return *lane_; }
   void record_abort(Lane& lane, const std::string& why) const;
+  bool may_store(const Peer& peer) const;
 
   const ForkMark mark_;
   const std::shared_ptr<Segments> segments_;

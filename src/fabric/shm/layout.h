@@ -19,7 +19,8 @@
 //       0   8  stamp: message number + 1, stored last with release
 //       8  24  header.signature
 //      32   4  header.bytes
-//      36   4  header.delivered
+//      36   2  header.delivered
+//      38   2  header.in_place
 //      40  16  header.input, header.output  |  payload of 1 .. 24 bytes: one line is
 //      56   8  -                            |  all that moves for a small message
 //   Body
@@ -41,7 +42,7 @@
 namespace weft::shm {
 
 // Counts changes of this file and of wire.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kLayoutVersion = 5;
+inline constexpr std::uint32_t kLayoutVersion = 7;
 
 // Messages of a pair and channel on their way: a root far ahead of its readers need not wait.
 inline constexpr std::uint64_t kDepth = 64;
@@ -105,6 +106,8 @@ struct LaneHead {
   alignas(kLine) std::atomic<std::uint32_t> trouble;
   // Number of the collective that the owner entered last.
   alignas(kLine) std::atomic<std::uint64_t> entered;
+  // Nonzero: the owner is storing into a peer's buffers.
+  std::atomic<std::uint32_t> storing;
   // 1 + the member that aborted the lane first; 0: none.
   alignas(kLine) std::atomic<std::uint32_t> aborted_by;
 };

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/errno_text.h"
+#include "base/process_state.h"
 #include "fabric/doorbell.h"
 #include "fabric/segments.h"
 #include "weft/error.h"
@@ -31,6 +32,23 @@ int connect_to(int socket, const Token& token) {
     result = ::connect(socket, reinterpret_cast<const sockaddr*>(&name), length);
   } while (result != 0 && errno == EINTR);
   return result == 0 ? 0 : errno;
+}
+
+// Of a peer that did not say that it leaves. The socket's end is a death's as a rule, but not
+// always; the kernel knows which process it was.
+std::string how_it_ended(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+  switch (state_of(peer.pid)) {
+    case ProcessState::kLiving:
+      return " lives, but its connection was cut";
+    case ProcessState::kEnding:
+      return " died";
+    case ProcessState::kUnknown:
+      break;
+  }
+  return " died, or its connection was cut";
 }
 
 std::exception_ptr released_segment() {
@@ -155,6 +173,8 @@ void Remote::map(const Received& received) {
     segments_.erase(found);
   }
   try {
+    if (!received.memory)
+      throw Unsupported("no descriptor is left for the memory that it passed; raise ulimit -n");
     // In one process there is one mapping: ranks then share addresses as threads do.
     if (const auto local = std::static_pointer_cast<Segments>(find_local(address_.token))) {
       if (const auto segment = local->find(message.segment)) {
@@ -163,7 +183,8 @@ void Remote::map(const Received& received) {
         refused_[message.segment] = released_segment();
       }
     } else {
-      segments_[message.segment] = Mapping::of(received.memory.get(), message.bytes);
+      segments_[message.segment] =
+          Mapping::of(received.memory.get(), message.bytes, message.offset);
     }
   } catch (const Unsupported&) {
     refused_[message.segment] = std::current_exception();
@@ -175,7 +196,8 @@ void Remote::lose(State state) {
   if (state == State::kLeft) {
     why_lost_ += " left";
   } else {
-    why_lost_ += state_ == State::kWelcomed ? " died" : " is gone, or refused the connection";
+    why_lost_ += state_ == State::kWelcomed ? how_it_ended(socket_.get())
+                                            : " is gone, or refused the connection";
   }
   state_ = state;
   if (socket_) watcher_->forget(socket_.get());

@@ -9,9 +9,12 @@
 namespace weft::shm {
 
 Server::Server(const Token& token, std::shared_ptr<Segments> segments, Watcher& watcher)
-    : token_(token), segments_(std::move(segments)), watcher_(watcher), acceptor_(LiveFd([] {
-        return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-      })) {
+    : token_(token),
+      segments_(std::move(segments)),
+      watcher_(watcher),
+      acceptor_(LiveFd(
+          [] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); })),
+      strangers_(watcher, Strangers::kMost, [this](int fd) { drop(fd); }) {
   const auto [name, length] = socket_of(token_);
   const int listener = acceptor_.fd();
   if (listener < 0 || ::bind(listener, reinterpret_cast<const sockaddr*>(&name), length) != 0 ||
@@ -26,7 +29,17 @@ void Server::accept() {
   const int fd = socket.get();
   Client& client = clients_[fd];
   client.socket = std::move(socket);
-  if (!watcher_.watch(fd, [this, &client] { serve(client); })) clients_.erase(fd);
+  if (watcher_.watch(fd, [this, &client] { serve(client); })) {
+    strangers_.add(fd);
+  } else {
+    clients_.erase(fd);
+  }
+}
+
+void Server::drop(int fd) {
+  watcher_.forget(fd);
+  strangers_.forget(fd);
+  clients_.erase(fd);
 }
 
 void Server::serve(Client& client) {
@@ -34,15 +47,14 @@ void Server::serve(Client& client) {
   if (received.what == Received::What::kNothing) return;
   if (received.what == Received::What::kMessage && answer(client, received)) return;
   // It left, or talks nonsense: either way there is nobody to serve.
-  const int fd = client.socket.get();
-  watcher_.forget(fd);
-  clients_.erase(fd);
+  drop(client.socket.get());
 }
 
 bool Server::answer(Client& client, const Received& received) {
   switch (received.message.kind) {
     case Kind::kHello:
       client.greeted = true;
+      strangers_.forget(client.socket.get());
       return send_message(client.socket.get(), message(Kind::kWelcome));
     case Kind::kAsk:
       return client.greeted && give(client, received.message.segment);
@@ -57,6 +69,7 @@ bool Server::give(Client& client, std::uint32_t id) {
   reply.segment = id;
   if (!segment) return send_message(client.socket.get(), reply);
   reply.bytes = segment->mapping->bytes();
+  reply.offset = segment->memory.offset;
   for (auto each = client.given.begin(); each != client.given.end();) {
     if (segments_->find(*each) || reply.released == Message::kMostReleased) {
       ++each;
@@ -66,7 +79,7 @@ bool Server::give(Client& client, std::uint32_t id) {
     }
   }
   client.given.insert(id);
-  return send_message(client.socket.get(), reply, segment->memory.get());
+  return send_message(client.socket.get(), reply, segment->memory.file->get());
 }
 
 Message Server::message(Kind kind) const {

@@ -10,6 +10,7 @@
 #include "fabric/process.h"
 #include "fabric/segments.h"
 #include "fabric/shm/wire.h"
+#include "fabric/strangers.h"
 #include "fabric/token.h"
 #include "fabric/watcher.h"
 
@@ -34,6 +35,7 @@ class Server {
 
   void accept();
   void serve(Client& client);
+  void drop(int fd);
   bool answer(Client& client, const Received& received);
   bool give(Client& client, std::uint32_t id);
   Message message(Kind kind) const;
@@ -42,6 +44,7 @@ class Server {
   std::shared_ptr<Segments> segments_;
   Watcher& watcher_;
   Acceptor acceptor_;
+  Strangers strangers_;  // those that have not said hello
   std::unordered_map<int, Client> clients_;
 };
 

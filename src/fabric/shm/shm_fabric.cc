@@ -11,7 +11,7 @@ namespace {
 
 // The first segment that a fabric makes holds its doorbell.
 std::shared_ptr<Mapping> make_doorbell(Segments& segments) {
-  segments.allocate(sizeof(Doorbell), Segments::Use::kInternal);
+  segments.allocate(sizeof(Doorbell), MemoryUse::kInternal);
   return segments.find(kDoorbellSegment)->mapping;
 }
 
@@ -74,9 +74,9 @@ std::unique_ptr<Endpoint> ShmFabric::open(const std::vector<std::string>& addres
   return std::make_unique<ShmEndpoint>(segments_, doorbell_, remotes, me, patience);
 }
 
-SymmetricBlock ShmFabric::allocate(std::size_t bytes) {
+SymmetricBlock ShmFabric::allocate(std::size_t bytes, MemoryUse use) {
   mark_.check();
-  return segments_->allocate(bytes, Segments::Use::kUser);
+  return segments_->allocate(bytes, use);
 }
 
 void ShmFabric::release(const SymmetricBlock& block) {

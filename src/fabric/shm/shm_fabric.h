@@ -37,9 +37,10 @@ class ShmFabric final : public Fabric {
   std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,
                                  Clock::time_point deadline) override;
 
-  SymmetricBlock allocate(std::size_t bytes) override;
+  SymmetricBlock allocate(std::size_t bytes, MemoryUse use) override;
   void release(const SymmetricBlock& block) override;
   Location locate(const void* data, std::size_t bytes) const override;
+  bool isolate(void* data, std::size_t bytes) override { return segments_->isolate(data, bytes); }
 
   std::uint32_t announce() override;
   void sleep(std::uint32_t announced) override;

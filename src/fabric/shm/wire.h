@@ -36,11 +36,12 @@ struct Message {
   std::uint32_t segment = 0;   // kAsk, kGive, kGone
   std::uint32_t released = 0;  // kGive: so many of the following are set
   std::uint64_t bytes = 0;     // kGive: length of the segment
+  std::uint64_t offset = 0;    // kGive: where it begins in the memory that comes along
   // Segments that were given over this connection and have been released since.
   std::array<std::uint32_t, kMostReleased> released_segments = {};
 };
 inline constexpr std::size_t kMessageHead = offsetof(Message, released_segments);
-static_assert(kMessageHead == 40);
+static_assert(kMessageHead == 48);
 
 // Sends without blocking, with the memory `fd` unless it is -1. False: the peer is gone, or
 // does not read.

@@ -13,16 +13,18 @@ bool Machine::place_of(int rank, const Operand& operand, std::size_t& first) {
   const Cursor& cursor = state(rank).cursor;
   int owner = peer_of(rank, operand.rank), block = peer_of(rank, operand.range.block);
   const Scenario& call = scenario(rank);
-  std::size_t size = call.size(owner, operand.range, cursor.round());
-  std::size_t offset = call.part(owner, operand.buffer).offset(block);
-  if (size != cursor.extent()) {
+  const Scenario& sums = variables(rank);
+  if (sums.size(owner, operand.range, cursor.round()) != cursor.sum()) {
+    std::size_t size = call.size(owner, operand.range, cursor.round());
     fault(Fault::kMalformed, rank,
           "an operand has " + std::to_string(size) + " elements and the step's range " +
-              std::to_string(cursor.extent()));
+              std::to_string(cursor.extent()) +
+              (size == cursor.extent() ? ": equal in this call, not for all counts" : ""));
     return false;
   }
   // A rank computes the place from its own counts: it is told where a buffer begins, no more.
-  if (size > 0 && offset != call.part(rank, operand.buffer).offset(block)) {
+  if (sums.part(owner, operand.buffer).offset(block) !=
+      sums.part(rank, operand.buffer).offset(block)) {
     fault(Fault::kMalformed, rank,
           name(owner) + "'s block " + std::to_string(block) +
               " begins elsewhere than the own one, "
@@ -82,6 +84,7 @@ bool Machine::load_slot(int rank, const Operand& operand, std::vector<Value>& va
   Message& message = traffic_[entry.message];
   if (message.bare())
     return complain(Fault::kSlotReuse, "but no payload came with " + where(message.event));
+  if (!same_size(rank, message)) return false;
   if (message.count != count)
     return complain(Fault::kMalformed, std::to_string(count) + " elements of the " +
                                            std::to_string(message.count) + " sent at " +
@@ -110,6 +113,8 @@ void Machine::fill(int rank, int channel, const std::vector<Value>& values) {
               " again, before what was filled at " + where(slot.event) + " is sent");
   slot.filled = true;
   slot.event = state(rank).event;
+  slot.extent = state(rank).cursor.extent();
+  slot.sum = state(rank).cursor.sum();
   slot.values = values;
   if (plan(rank).shape.channels[c].width == Width::kWide) return;
   for (Value& value : slot.values) value = trees_.rounded(value);

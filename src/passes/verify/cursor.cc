@@ -4,8 +4,11 @@
 
 namespace weft::verifier {
 
-Cursor::Cursor(const Plan& plan, const Scenario& scenario, int rank)
-    : program_(&plan.programs[static_cast<std::size_t>(rank)]), scenario_(&scenario), rank_(rank) {
+Cursor::Cursor(const Run& run, int rank)
+    : program_(&run.plan->programs[static_cast<std::size_t>(rank)]),
+      scenario_(run.scenario),
+      variables_(run.variables),
+      rank_(rank) {
   if (!program_->empty()) enter_round();
   settle();
 }
@@ -13,10 +16,12 @@ Cursor::Cursor(const Plan& plan, const Scenario& scenario, int rank)
 void Cursor::enter_round() {
   const Section& section = (*program_)[section_];
   sizes_.clear();
+  sums_.clear();
   chunks_.clear();
   trips_ = 0;
   for (const Step& step : section.steps) {
     sizes_.push_back(scenario_->size(rank_, step.extent, round_));
+    sums_.push_back(variables_->size(rank_, step.extent, round_));
     chunks_.push_back(section.chunked ? chunks_of(sizes_.back(), kChunk) : 1);
     trips_ = std::max(trips_, chunks_.back() + step.lag);
   }

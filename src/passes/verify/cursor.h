@@ -12,8 +12,8 @@ namespace weft::verifier {
 class Cursor {
  public:
   Cursor() = default;
-  // Stands on the first step. Plan and scenario outlive the cursor.
-  Cursor(const Plan& plan, const Scenario& scenario, int rank);
+  // Stands on the first step. The run's plan and calls outlive the cursor.
+  Cursor(const Run& run, int rank);
 
   // Null at the end of the program.
   const Step* step() const { return step_; }
@@ -21,6 +21,8 @@ class Cursor {
   // The elements of the step's extent, and the part of them that is the current chunk; the
   // whole where the section is not chunked.
   std::size_t extent() const { return sizes_[at_]; }
+  // The extent's size for all counts.
+  Sum sum() const { return sums_[at_]; }
   Span span() const;
   void advance();
   // For reports. The run is the caller's to fill in.
@@ -32,11 +34,13 @@ class Cursor {
 
   const Program* program_ = nullptr;
   const Scenario* scenario_ = nullptr;
+  const Scenario* variables_ = nullptr;
   int rank_ = 0;
   std::size_t section_ = 0;
   int round_ = 0;
   std::size_t trip_ = 0, trips_ = 0, at_ = 0;
   std::vector<std::size_t> sizes_, chunks_;  // by step, in this round
+  std::vector<Sum> sums_;
   const Step* step_ = nullptr;
 };
 

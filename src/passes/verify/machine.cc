@@ -64,7 +64,7 @@ bool Machine::advance(int rank) {
 void Machine::start(int rank) {
   Rank& own = state(rank);
   own.started = true;
-  own.cursor = Cursor(plan(rank), scenario(rank), rank);
+  own.cursor = Cursor(runs_[own.run], rank);
   own.slots.assign(plan(rank).shape.channels.size(), {});
   traffic_.begin_run(rank, plan(rank).shape.channels);
   Place place;

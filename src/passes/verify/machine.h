@@ -22,13 +22,8 @@
 
 namespace weft::verifier {
 
-// One plan with one call, of a sequence on one lane.
-struct Run {
-  const Plan* plan;
-  const Scenario* scenario;
-};
-
-// Used once. Plans are well formed and of equal rank counts. Not thread safe.
+// Executes plans one after the other on one lane. Used once. Plans are well formed and of equal
+// rank counts. Not thread safe.
 class Machine {
  public:
   Machine(std::vector<Run> runs, Trees& trees, Findings& findings);
@@ -48,6 +43,8 @@ class Machine {
   struct OwnSlot {
     bool filled = false;
     Event event = 0;
+    std::size_t extent = 0;  // of the step that filled it
+    Sum sum = 0;
     std::vector<Value> values;
   };
   struct Rank {
@@ -82,6 +79,8 @@ class Machine {
   void signal(int rank);
   void wait(int rank);
   void credit(int rank);
+  bool same_size(int rank, std::size_t extent, Sum sum, const std::string& other, Event event);
+  bool same_size(int rank, const Message& message);
   Message message_of(int rank) const;
   void send(int rank, Message message);
   void land(int rank, MessageId id, std::size_t target);
@@ -105,6 +104,7 @@ class Machine {
   const Rank& state(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
   const Plan& plan(int rank) const { return *runs_[state(rank).run].plan; }
   const Scenario& scenario(int rank) const { return *runs_[state(rank).run].scenario; }
+  const Scenario& variables(int rank) const { return *runs_[state(rank).run].variables; }
   Memory& memory_of(int rank) { return memories_[state(rank).run]; }
   Access now(int rank) const { return clocks_.now(rank, state(rank).event); }
   int peer_of(int rank, const Index& index) const { return index.at(state(rank).cursor.round()); }

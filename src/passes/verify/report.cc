@@ -45,6 +45,7 @@ std::string describe(const Plan& plan, const Place& place) {
   std::string text = "section " + std::to_string(place.section);
   if (section.rounds > 1) text += ", round " + std::to_string(place.round);
   if (section.chunked) text += ", trip " + std::to_string(place.trip);
+  if (section.steps.empty()) return text;
   return text + ": " + to_text(section.steps[static_cast<std::size_t>(place.step)]);
 }
 

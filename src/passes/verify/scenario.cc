@@ -12,6 +12,18 @@ namespace {
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
+// Bits that look random, the same in every run, for up to three numbers (splitmix64).
+std::uint64_t hashed(std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) {
+  std::uint64_t bits = 0;
+  for (std::uint64_t number : {a, b, c}) {
+    bits = (bits ^ number) + 0x9e3779b97f4a7c15u;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+    bits ^= bits >> 31;
+  }
+  return bits;
+}
+
 // Enough for any plan without lags: each message has a mailbox to go to.
 constexpr int kMostTrips = 2 * kMailboxDepth + 1;
 
@@ -61,6 +73,28 @@ Scenario divided(const PlanShape& shape, std::string name, std::size_t total) {
   return scenario;
 }
 
+// What hashed() is asked for.
+enum : std::uint64_t { kTotal, kBlock, kCount, kUnknown, kExecuted };
+
+// Blocks of the count in size variables.
+Partition variable_blocks(int blocks) {
+  std::vector<std::size_t> sums;
+  std::size_t rest = hashed(kTotal);
+  for (int b = 0; b < blocks; ++b) {
+    sums.push_back(b + 1 < blocks ? hashed(kBlock, index(blocks), index(b)) : rest);
+    rest -= sums.back();
+  }
+  return Partition::of(sums);
+}
+
+// The blocks of a rank that is not the root, which may have been told its own count alone.
+Partition unknown_blocks(const PlanShape& shape, int rank) {
+  std::vector<std::size_t> sums;
+  for (int b = 0; b < shape.ranks; ++b)
+    sums.push_back(b == rank ? hashed(kCount, index(b)) : hashed(kUnknown, index(rank), index(b)));
+  return Partition::of(sums);
+}
+
 // Sizes whose largest block has `trips` chunks, the last of one element.
 std::vector<Scenario> sizes_of(const PlanShape& shape, int trips) {
   std::string name = std::to_string(trips) + " chunks a block, ";
@@ -77,27 +111,37 @@ std::vector<Scenario> sizes_of(const PlanShape& shape, int trips) {
   }
   sizes.push_back(counted(shape, name + "equal counts", [=](int, int) { return most; }));
   if (!counts_differ(shape) || trips == 0) return sizes;
-  // Neighbours differ; who has what, or nothing, changes with the size.
+  // One block is full, the others have what a hash says; who has what changes with the size.
   std::size_t even = 2 * index(trips);
-  auto by_rank = [&](const char* what, std::array<std::size_t, 4> cycle) {
+  auto by_rank = [&](const char* what, bool empty) {
     sizes.push_back(counted(shape, name + what, [=](int from, int to) {
-      return cycle[(index(from) + 3 * index(to) + index(trips)) % cycle.size()];
+      const int turn = (from + to + trips) % shape.ranks;
+      if (turn == 0) return even;
+      const std::uint64_t bits = hashed(kExecuted, index(trips), index(from * shape.ranks + to));
+      return empty && (turn == 1 || bits >> 63) ? std::size_t{0} : 1 + bits % even;
     }));
   };
-  by_rank("counts by rank", {most, 1, even, most - most / 2});
-  by_rank("some empty", {most, 0, even, 0});
+  by_rank("counts by rank", false);
+  by_rank("some empty", true);
   // One block so much longer that its messages alone fill slots that many blocks share.
   std::size_t longest = 2 * index(std::max(trips, std::min(trips * shape.ranks, kMostTrips))) - 1;
   sizes.push_back(counted(shape, name + "one long", [=](int from, int to) {
     return (from + to + 1) % shape.ranks == 0 ? longest : std::size_t{1};
   }));
+  if (!shape.in_place) return sizes;
+  // In place a pair exchanges as much as it gets.
+  sizes.push_back(counted(shape, name + "counts by pair", [=](int from, int to) {
+    const int pair = std::min(from, to) * shape.ranks + std::max(from, to);
+    return hashed(kExecuted, index(trips), index(pair)) % (most + 1);
+  }));
   return sizes;
 }
 
-bool can_alias(const PlanShape& shape, int rank) {
-  return shape.collective != Collective::kAlltoall && shape.collective != Collective::kSendRecv &&
-         shape.collective != Collective::kBarrier && has_input(shape, rank) &&
-         has_output(shape, rank);
+bool can_alias(const PlanShape& shape, const Scenario& size, int rank) {
+  if (shape.collective == Collective::kAlltoall)
+    return shape.in_place && size.input[index(rank)] == size.output[index(rank)];
+  return shape.collective != Collective::kSendRecv && shape.collective != Collective::kBarrier &&
+         has_input(shape, rank) && has_output(shape, rank);
 }
 
 // Trips of a section that its sends on `channel` can be ahead of what is returned.
@@ -114,7 +158,7 @@ int trips_under_way(const Section& section, int channel, int slots) {
   if (sends == 0) return 0;
   // Nothing but the mailbox holds back messages without a slot.
   if (!filled) return kMailboxDepth;
-  return std::min((slots + sends - 1) / sends, kMailboxDepth);
+  return std::min((slots - 1) / sends + 1, kMailboxDepth);
 }
 
 }  // namespace
@@ -155,6 +199,23 @@ int root_of(const PlanShape& shape) {
   return number == nullptr ? -1 : *number;
 }
 
+Scenario variables_of(const PlanShape& shape) {
+  if (fixed_blocks(shape.collective, shape.ranks).input < 0) {
+    Scenario variables;
+    variables.input.assign(index(shape.ranks), variable_blocks(shape.input_blocks));
+    variables.output.assign(index(shape.ranks), variable_blocks(shape.output_blocks));
+    return variables;
+  }
+  if (!counts_differ(shape)) return counted(shape, "", [](int, int) { return hashed(kTotal); });
+  Scenario variables =
+      counted(shape, "", [](int from, int to) { return hashed(kCount, index(from), index(to)); });
+  if (!has_root(shape.collective)) return variables;
+  auto& large = shape.collective == Collective::kGather ? variables.output : variables.input;
+  for (int rank = 0; rank < shape.ranks; ++rank)
+    if (rank != root_of(shape)) large[index(rank)] = unknown_blocks(shape, rank);
+  return variables;
+}
+
 int enough_trips(const Plan& plan) {
   int most = 1;
   for (const Program& program : plan.programs)
@@ -183,7 +244,7 @@ std::vector<Scenario> scenarios_of(const PlanShape& shape, int trips) {
     for (const Placement& placement : kPlacements) {
       Scenario scenario = size;
       for (int rank = 0; rank < shape.ranks; ++rank)
-        scenario.in_place.push_back(can_alias(shape, rank) &&
+        scenario.in_place.push_back(can_alias(shape, size, rank) &&
                                     (rank % 2 ? placement.odd : placement.even));
       scenario.name += std::string(", ") + placement.name;
       if (seen.insert(scenario.in_place).second) all.push_back(std::move(scenario));

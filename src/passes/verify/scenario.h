@@ -1,7 +1,9 @@
-// The calls for which a plan is executed: sizes, counts by rank, placements.
+// The calls for which a plan is executed: sizes, counts by rank, placements. And the one call
+// that stands for all of them, whose counts are variables.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,23 @@ struct Scenario {
     if (range.blocks == 0) return 0;
     return part(rank, range.buffer).size(range.block.at(round), range.blocks);
   }
+};
+
+// A size for all counts at once: a sum of size variables. Equal sums are equal sizes in every call.
+// It is kept as a fingerprint: a variable is 64 hashed bits, a sum is added up modulo 2^64, so that
+// different sums look equal once in 2^64.
+using Sum = std::uint64_t;
+
+// The call whose counts are size variables: its sizes and offsets are Sums. Variables are the
+// count, the blocks that the algorithm declares (the last one is what the others leave of the
+// count), and where counts may differ one for each rank, or pair of ranks in an alltoall.
+Scenario variables_of(const PlanShape& shape);
+
+// One plan with one call.
+struct Run {
+  const Plan* plan;
+  const Scenario* scenario;
+  const Scenario* variables;
 };
 
 // Chunks a block after which more of them bring nothing new: twice the trips that the plan

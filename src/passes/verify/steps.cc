@@ -48,6 +48,24 @@ void Machine::reduce(int rank) {
   for (const Operand& operand : step.dst) store(rank, operand, values_);
 }
 
+// Whether the step under way goes with as many elements as another step did, for all counts: only
+// then are they of equally many chunks in every call.
+bool Machine::same_size(int rank, std::size_t extent, Sum sum, const std::string& other,
+                        Event event) {
+  const Cursor& cursor = state(rank).cursor;
+  if (cursor.sum() == sum) return true;
+  const std::string mine = std::to_string(cursor.extent()), theirs = std::to_string(extent);
+  fault(Fault::kMalformed, rank,
+        "goes with " + mine + " elements, but " + other + " with " + theirs + " at " +
+            where(event) + (mine == theirs ? ": equal in this call, not for all counts" : ""));
+  return false;
+}
+
+bool Machine::same_size(int rank, const Message& message) {
+  return same_size(rank, message.extent, message.sum,
+                   "rank " + std::to_string(message.rank) + " sent", message.event);
+}
+
 Message Machine::message_of(int rank) const {
   const Cursor& cursor = state(rank).cursor;
   Message message;
@@ -56,6 +74,7 @@ Message Machine::message_of(int rank) const {
   message.run = static_cast<int>(state(rank).run);
   message.event = state(rank).event;
   message.extent = cursor.extent();
+  message.sum = cursor.sum();
   for (const Index& peer : cursor.step()->peers)
     message.readers.push_back({{peer_of(rank, peer), 0, 0}, false});
   return message;
@@ -105,6 +124,8 @@ bool Machine::deliver(int rank, const Step& step, Message& message) {
 void Machine::signal(int rank) {
   Message message = message_of(rank);
   OwnSlot& slot = state(rank).slots[static_cast<std::size_t>(message.channel)];
+  if (slot.filled && !same_size(rank, slot.extent, slot.sum, "its slot was filled", slot.event))
+    return;
   if (slot.filled) {
     message.payload = Payload::kSlot;
     message.values = slot.values;
@@ -115,8 +136,7 @@ void Machine::signal(int rank) {
 }
 
 void Machine::wait(int rank) {
-  const Cursor& cursor = state(rank).cursor;
-  const Step& step = *cursor.step();
+  const Step& step = *state(rank).cursor.step();
   int from = peer_of(rank, step.peers[0]);
   Stream& in = traffic_.stream(from, rank, step.channel);
   auto entry = in.entries[in.waited++];
@@ -127,11 +147,8 @@ void Machine::wait(int rank) {
     fault(Fault::kContract, rank,
           "takes a message of another collective, sent at " + where(message.event));
     stopped_ = true;
-  } else if (message.extent != cursor.extent()) {
-    fault(Fault::kMalformed, rank,
-          "goes with " + std::to_string(cursor.extent()) + " elements, but rank " +
-              std::to_string(from) + " sent with " + std::to_string(message.extent) + " at " +
-              where(message.event));
+  } else if (!same_size(rank, message)) {
+    return;
   }
   state(rank).heard[static_cast<std::size_t>(from)] = state(rank).run + 1;
   if (message.bare()) state(rank).announced[static_cast<std::size_t>(from)] = state(rank).run + 1;
@@ -155,10 +172,12 @@ void Machine::credit(int rank) {
   const Step& step = *state(rank).cursor.step();
   int from = peer_of(rank, step.peers[0]);
   const Stream& in = traffic_.stream(from, rank, step.channel);
-  if (in.credited < in.waited) return traffic_.credit(rank, from, step.channel);
-  fault(Fault::kContract, rank,
-        "returns a message of rank " + std::to_string(from) + " on channel " +
-            std::to_string(step.channel) + ", but all that it received are returned");
+  if (in.credited == in.waited)
+    return fault(Fault::kContract, rank,
+                 "returns a message of rank " + std::to_string(from) + " on channel " +
+                     std::to_string(step.channel) + ", but all that it received are returned");
+  if (same_size(rank, traffic_[in.entries[in.credited].message]))
+    traffic_.credit(rank, from, step.channel);
 }
 
 }  // namespace weft::verifier

@@ -8,6 +8,7 @@
 
 #include "passes/verify/clocks.h"
 #include "passes/verify/memory.h"
+#include "passes/verify/scenario.h"
 #include "passes/verify/values.h"
 #include "weft/plan.h"
 
@@ -34,6 +35,7 @@ struct Message {
   Event event = 0;  // the step that sent it
   Payload payload = Payload::kNothing;
   std::size_t extent = 0;  // elements of the range that it goes with
+  Sum sum = 0;             // and their number for all counts
   std::size_t count = 0;   // elements of the payload
   std::size_t source = 0;  // first cell of a put's source
   bool stale = false;      // the source was written since

@@ -160,6 +160,10 @@ void Trees::write_order(Tree tree, bool inner, std::string& text) const {
   const Node& node = nodes_[tree];
   if (text.size() >= kMost) {
     if (!text.ends_with("...")) text += "...";
+  } else if (node.kind == Kind::kUndefined) {
+    text += "nothing";
+  } else if (node.kind == Kind::kMixed) {
+    text += "a mixture";
   } else if (node.kind == Kind::kLeaf) {
     text += "x" + std::to_string(node.a);
   } else if (node.kind == Kind::kSum) {

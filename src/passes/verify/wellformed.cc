@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "passes/verify/excess.h"
 #include "passes/verify/scenario.h"
 #include "plan/check.h"
 
@@ -98,6 +99,8 @@ std::string fault_of_plan(const Plan& plan) {
   if (fixed.input >= 0 ? fixed.input != shape.input_blocks || fixed.output != shape.output_blocks
                        : shape.input_blocks < 1 || shape.output_blocks < 1)
     return "the plan's blocks are not those of its collective";
+  if (shape.in_place && shape.collective != Collective::kAlltoall)
+    return "declares that it may run in place, which is for alltoall to say";
   if (shape.collective == Collective::kSendRecv && shape.ranks != 2)
     return "a send and receive has two ranks";
   if (int root = root_of(shape); root < 0 || root >= shape.ranks)
@@ -109,6 +112,7 @@ std::string fault_of_plan(const Plan& plan) {
 std::string fault_of_program(const Plan& plan, Place& place) {
   const Program& program = plan.programs[static_cast<std::size_t>(place.rank)];
   for (const Section& section : program) {
+    place.step = 0;
     if (section.rounds < 1) return "a section has no round";
     for (place.step = 0; const Step& step : section.steps) {
       if (!evaluates(step)) return "an index has a modulus below 1";
@@ -131,6 +135,10 @@ std::string fault_of_program(const Plan& plan, Place& place) {
 void check_form(const Plan& plan, Findings& findings) {
   if (auto fault = fault_of_plan(plan); !fault.empty()) {
     findings.add(Fault::kMalformed, plan, {}, fault);
+    return;
+  }
+  if (auto excess = excess_of(plan); !excess.empty()) {
+    findings.add(Fault::kMalformed, plan, {}, excess);
     return;
   }
   for (int rank = 0; rank < plan.shape.ranks; ++rank) {

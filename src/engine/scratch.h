@@ -1,0 +1,35 @@
+// A lane's own memory for inputs that their output would overwrite.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "engine/binding.h"
+#include "kernels/kernels.h"
+
+namespace weft {
+
+// Grows to the largest input and is kept: a call allocates only where none before was as large.
+// One call at a time.
+class Scratch {
+ public:
+  // Copies the input and has the binding read the copy, until the next call. Peers cannot load it.
+  void take_input(Binding& binding) {
+    const std::size_t bytes = binding.parts[0].total() * binding.element;
+    if (bytes > bytes_) {
+      memory_.reset();  // first, lest both be there
+      bytes_ = 0;
+      memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      bytes_ = bytes;
+    }
+    kernels::copy(memory_.get(), nullptr, binding.user[0], bytes);
+    binding.user[0] = memory_.get();
+    binding.where[0] = {};
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace weft
