@@ -11,7 +11,7 @@ help:
 	@echo 'make test-torch-full  the tests that PyTorch has for a backend, on Weft (a quarter of an hour; can be broken off)'
 	@echo 'make peers     set up the libraries that `weft bench --peers` measures against'
 	@echo 'make bench     measure everything beside all of them into docs/results (half an hour)'
-	@echo 'make results   write the pages of docs/results from the data that lies beside them'
+	@echo 'make results   write the pages of docs/results from docs/results/data'
 	@echo 'make lint      formatting, linters, types and the include arrows'
 	@echo 'make format    format the sources in place'
 	@echo 'make clean     remove build/ (.venv stays)'

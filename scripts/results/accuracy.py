@@ -29,7 +29,7 @@ from weft.plan import algorithm_names
 from weft.topology.measure import gathered, topology_from
 from weft.topology.worker import described
 
-from page import RESULTS, asked_for_data, digits, fill, read, size, steps, table, write
+from page import DATA, RESULTS, asked_for_data, digits, fill, read, size, steps, table, write
 
 matplotlib.use("Agg")
 
@@ -110,7 +110,7 @@ def measure() -> None:
 
 def begun(made: dict[str, Any]) -> list[dict[str, Any]]:
     """The rounds that are there of data made so, if some are still to come."""
-    if not (RESULTS / "accuracy.jsonl").exists():
+    if not (DATA / "accuracy.jsonl").exists():
         return []
     before, *rows = read("accuracy")
     begun = before == made and len({row["round"] for row in rows}) < ROUNDS

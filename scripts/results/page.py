@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+DATA = RESULTS / "data"
 
 
 def asked_for_data(doc: str | None) -> bool:
@@ -29,15 +30,15 @@ def steps(what: str, items: Sequence[Item]) -> Iterator[Item]:
 
 
 def read(name: str) -> list[dict[str, Any]]:
-    """The rows of docs/results/NAME.jsonl."""
-    lines = (RESULTS / f"{name}.jsonl").read_text().splitlines()
+    """The rows of docs/results/data/NAME.jsonl."""
+    lines = (DATA / f"{name}.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
 def write(name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes docs/results/NAME.jsonl, a row a line."""
+    """Writes docs/results/data/NAME.jsonl, a row a line."""
     text = "".join(json.dumps(row) + "\n" for row in rows)
-    (RESULTS / f"{name}.jsonl").write_text(text)
+    (DATA / f"{name}.jsonl").write_text(text)
 
 
 def of(rows: list[dict[str, Any]], **what: Any) -> list[dict[str, Any]]:
