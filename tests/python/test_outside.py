@@ -17,6 +17,7 @@ from click.testing import CliRunner
 import weft
 from weft import plan
 from weft.cli import main
+from weft.sizes import parse_size
 from weft.tune.table import Table
 
 INPUTS = 2000
@@ -159,7 +160,7 @@ def test_bent_tuning_files(tmp_path):
 def test_bent_sizes():
     read_or_refused(
         ["8,4K", "25M", "1G", " 32MiB"],
-        lambda text: weft.bench.cases.parse_size(text.decode("utf-8", "surrogateescape")),
+        lambda text: parse_size(text.decode("utf-8", "surrogateescape")),
     )
 
 

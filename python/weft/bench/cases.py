@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from weft.communicator import Communicator
-from weft.errors import InvalidArgument
 
 COLLECTIVES = (
     "allreduce", "broadcast", "reduce", "allgather", "reduce_scatter", "alltoall", "gather",
@@ -28,30 +26,10 @@ ITEM_BYTES = {
     "complex64": 8, "complex128": 16, "float8_e4m3fn": 1, "float8_e5m2": 1,
 }  # fmt: skip
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_MOST_BYTES = 1 << 50
 _BATCH = 64
 _BATCHED_BYTES = 4096  # of an operation, where each rank has a core
 _BATCH_BYTES = 64 << 10
 _CROWDED_BATCH_BYTES = 4 << 20
-
-
-def parse_size(text: str) -> int:
-    """Bytes: "8", "4K", "25M", "1G", where K is 1024."""
-    match = re.fullmatch(r"([0-9]{1,15})([KMG]?)B?", text.strip().upper().replace("IB", ""))
-    if not match or int(match[1]) * _UNITS[match[2]] > _MOST_BYTES:
-        raise InvalidArgument(
-            f"{text[:60]!r} is not a size: write 8, 4K, 25M or 1G (K is 1024), at most 1048576G"
-        )
-    return int(match[1]) * _UNITS[match[2]]
-
-
-def size_text(count: int) -> str:
-    """8, 4K, 25M: K is 1024."""
-    for unit, power in (("G", 30), ("M", 20), ("K", 10)):
-        if count and count % (1 << power) == 0:
-            return f"{count >> power}{unit}"
-    return str(count)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.bench.cases import size_text
 from weft.bench.results import Row, title
 from weft.errors import Unsupported
+from weft.sizes import size_text
 
 _STYLES: dict[str, dict[str, Any]] = {
     "weft": {"color": "#1f6fb4", "linewidth": 2.4, "zorder": 3},

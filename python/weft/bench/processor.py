@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from weft import _core
-from weft.bench.cases import size_text
+from weft.sizes import size_text
 
 
 def describe_processor() -> str:

@@ -10,10 +10,11 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from weft.bench.cases import Case, size_text
+from weft.bench.cases import Case
 from weft.bench.job import Measured
 from weft.bench.libraries import Library
 from weft.bench.processor import describe_processor
+from weft.sizes import size_text
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from weft.bench.cases import COLLECTIVES, ITEM_BYTES, Case, parse_size
+from weft.bench.cases import COLLECTIVES, ITEM_BYTES, Case
 from weft.errors import WeftError
+from weft.sizes import parse_size
 from weft.topology.parts import MOST_RANKS
 
 if TYPE_CHECKING:

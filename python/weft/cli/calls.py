@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from weft.bench.cases import parse_size
 from weft.cli.algorithms import Parameter, Placement
 from weft.errors import WeftError
+from weft.sizes import parse_size
 
 
 def size(context: click.Context, parameter: click.Parameter, text: str | None) -> int:

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table as Shown
 
-from weft.bench.cases import COLLECTIVES, ITEM_BYTES, REDUCING, parse_size, size_text
+from weft.bench.cases import COLLECTIVES, ITEM_BYTES, REDUCING
 from weft.errors import WeftError
+from weft.sizes import parse_size, size_text
 from weft.topology.parts import MOST_RANKS
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import IO, Any
 
 import click
 
-from weft.bench.cases import size_text
 from weft.cli.algorithms import parameters_text
 from weft.cli.calls import answer, call, call_options, place
 from weft.errors import WeftError
+from weft.sizes import size_text
 
 _EPILOG = """\b
 Examples:

@@ -13,9 +13,9 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from weft.bench.cases import size_text
 from weft.cli.calls import place_options, size
 from weft.errors import WeftError
+from weft.sizes import size_text
 
 if TYPE_CHECKING:
     from weft.searching import Found

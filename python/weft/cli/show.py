@@ -20,7 +20,7 @@ Examples:
 
 
 def _size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
-    from weft.bench.cases import parse_size
+    from weft.sizes import parse_size
 
     try:
         return None if text is None else parse_size(text)

@@ -12,10 +12,10 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from weft.bench.cases import size_text
 from weft.cli.algorithms import parameters_text
 from weft.cli.calls import answer, call, call_options, place
 from weft.errors import WeftError
+from weft.sizes import size_text
 
 _EPILOG = """\b
 Examples:

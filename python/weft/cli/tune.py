@@ -14,9 +14,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as Shown
 
-from weft.bench.cases import COLLECTIVES, parse_size
+from weft.bench.cases import COLLECTIVES
 from weft.cli.algorithms import RankCounts
 from weft.errors import WeftError
+from weft.sizes import parse_size
 
 if TYPE_CHECKING:
     from weft._core import Topology

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft import _core
 from weft._core import Topology, find_algorithm
-from weft.bench.cases import size_text
+from weft.sizes import size_text
 
 CHUNKS = tuple(1 << power for power in range(14, 21))  # 16 KiB to 1 MiB
 _RADIXES = (4, 8)  # beside the default, 2

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from weft.bench.cases import size_text
+from weft.sizes import size_text
 from weft.tune.table import default_file
 
 # Partial sums of other ways are no subtrees of the one tree; see docs/algorithms.md.

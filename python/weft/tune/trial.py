@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from weft.bench.cases import size_text
+from weft.sizes import size_text
 from weft.tune.candidates import with_chunks
 
 # Collectives in which ranks may not see the same number of bytes: one choice for all sizes.
