@@ -42,9 +42,9 @@ The builder's words:
     b.credit(source, channel, of=None)
     b.flush()                             until own puts have been read
 
-All ranks declare the same channels, blocks and parameters in the same order. What the verbs
-promise each other is in ARCHITECTURE.md; a misuse raises `InvalidPlan` at the line that makes it,
-a plan that is wrong as a whole raises it with the verifier's report.
+All ranks declare the same channels, blocks and parameters in the same order. docs/design/plan.md
+says what the verbs promise each other. A misuse raises `InvalidPlan` at the line that makes it. A
+plan that is wrong as a whole raises it with the verifier's report.
 
 Plans are values that compare, print (`str(plan)`, read back by `parse_plan`), and go to JSON and
 back. They may be shared between threads; a builder belongs to one.
