@@ -1,16 +1,12 @@
-"""What all Python tests share: `launch` is importable, and teams of ranks serve whole tables."""
+"""What all Python tests share: teams of ranks serve whole tables."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from launch import Team
 

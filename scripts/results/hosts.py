@@ -1,8 +1,8 @@
 """Writes docs/results/hosts.md's tables and plots: allreduce between hosts, beside other libraries.
 
 From hosts.jsonl; --data first measures it anew (half an hour; needs root and `make peers`): hosts
-are network namespaces of this machine, as in tests/hosts. A run that was stopped goes on where it
-was.
+are network namespaces of this machine (testing/network.py). A run that was stopped goes on where
+it was.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WIRE_FROM = 4 << 20  # bytes from which on the wire's share is said
 
 def measure() -> None:
     """Makes hosts.jsonl anew."""
-    sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "tests/hosts")]
+    sys.path.insert(0, str(ROOT / "testing"))
     from links.measure import measured  # isort: skip
 
     os.chdir(ROOT)  # from where weft.bench finds the peers

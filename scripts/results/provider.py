@@ -1,7 +1,7 @@
 """Writes docs/results/provider.md's tables: Weft beside libfabric's ping-pong, and on two rails.
 
 From provider.jsonl; --data first measures anew (two minutes): hosts are network namespaces of
-this machine, as in tests/hosts. Needs fi_pingpong (Debian, Ubuntu: libfabric-bin), a C compiler,
+this machine (testing/network.py). Needs fi_pingpong (Debian, Ubuntu: libfabric-bin), a C compiler,
 `make peers`.
 """
 
@@ -102,7 +102,7 @@ def exchange(network: Network, fabric: Libfabric) -> tuple[float, float]:
 
 def measured() -> list[Row]:
     """All rows. What is compared takes turns; processes are fresh in each."""
-    sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "tests/hosts")]
+    sys.path.insert(0, str(ROOT / "testing"))
     from network import Network  # isort: skip
 
     found: dict[tuple[str, str, int], list[float]] = {}

@@ -1,7 +1,7 @@
 """Writes docs/results/wire.md's tables: float32 allreduces and a training, bf16 on the wire or not.
 
 From wire.jsonl; --data first measures anew (two minutes): hosts are network namespaces of this
-machine, as in tests/hosts.
+machine (testing/network.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 def measured() -> list[Row]:
     """All rows. Both take turns; processes are fresh in each."""
-    sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "tests/hosts", "tests/torch")]
+    sys.path.insert(0, str(ROOT / "testing"))
     from network import Hosts  # isort: skip
     from ranks.wire import learn, measure  # isort: skip
 

@@ -3,8 +3,8 @@
     python tests/faults/kill_many.py FILE.jsonl [--kills 1000] [--libfabric FILE.so]
 
 Shared memory has four tenths of the kills, two hosts three over the system's libfabric and three
-over the other one. Exits with 1 if any outcome is none that Weft promises. Needs tests,
-tests/faults and tests/hosts on PYTHONPATH.
+over the other one. Exits with 1 if any outcome is none that Weft promises. Needs testing
+and tests/faults on PYTHONPATH.
 """
 
 from __future__ import annotations

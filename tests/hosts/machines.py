@@ -7,7 +7,7 @@
         with Slurm(machines) as slurm:
             machines.run(0, ["srun", ...], slurm.environment)
 
-A machine is a network namespace of tests/hosts/network.py, with its host name and /etc/hosts.
+A machine is a network namespace of testing/network.py, with its host name and /etc/hosts.
 """
 
 from __future__ import annotations
