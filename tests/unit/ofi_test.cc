@@ -19,13 +19,13 @@
 #include <thread>
 #include <vector>
 
-#include "fabric/ofi/address.h"
-#include "fabric/ofi/ahead.h"
-#include "fabric/ofi/inbox.h"
-#include "fabric/ofi/interface.h"
-#include "fabric/ofi/library.h"
-#include "fabric/ofi/message.h"
-#include "fabric/ofi/secret.h"
+#include "fabric/ofi/lane/ahead.h"
+#include "fabric/ofi/lane/inbox.h"
+#include "fabric/ofi/net/interface.h"
+#include "fabric/ofi/net/library.h"
+#include "fabric/ofi/session/address.h"
+#include "fabric/ofi/session/message.h"
+#include "fabric/ofi/session/secret.h"
 #include "weft/communicator.h"
 #include "weft/error.h"
 
@@ -412,7 +412,7 @@ TEST(OfiLibrary, TakesNoSignalFromTheProcess) {
   const auto handlers = [] {
     std::vector<void (*)(int)> found;
     for (int signal : {SIGHUP, SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SIGTERM}) {
-      struct sigaction now{};
+      struct sigaction now {};
       sigaction(signal, nullptr, &now);
       found.push_back(now.sa_handler);
     }

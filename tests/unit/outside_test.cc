@@ -23,8 +23,8 @@
 #include "weft/plan.h"
 #include "weft/verify.h"
 #if WEFT_OFI
-#include "fabric/ofi/address.h"
-#include "fabric/ofi/message.h"
+#include "fabric/ofi/session/address.h"
+#include "fabric/ofi/session/message.h"
 #endif
 
 namespace weft {

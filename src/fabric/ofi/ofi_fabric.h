@@ -1,10 +1,10 @@
 // The fabric of one rank over libfabric: Ethernet, InfiniBand, Omni-Path, EFA, Slingshot.
 //
-//   OfiFabric ── Port      libfabric's endpoint: packets, remote writes     (port.h, packet.h)
-//             ── Driver    a thread that drives it where nobody else does   (driver.h)
-//             ── Watcher ──┬ Server   what peers ask for and say            (server.h, message.h)
-//                          └ Remote   one peer: connection, link, life      (remote.h, memory.h)
-//             ── OfiEndpoint, one a lane                                    (endpoint.h, inbox.h)
+//   net/      libfabric itself     Port: packets, remote writes; Driver: a thread that drives it
+//                                  where nobody else does
+//   session/  peers, beside data   Server: what they ask for and say; Remote: one peer's
+//                                  connection, link and life
+//   lane/     OfiEndpoint          one lane: messages, payloads, how it ends
 #pragma once
 
 #include <map>
@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "fabric/far_fabric.h"
-#include "fabric/ofi/address.h"
-#include "fabric/ofi/doorkeeper.h"
-#include "fabric/ofi/driver.h"
-#include "fabric/ofi/endpoint.h"
-#include "fabric/ofi/server.h"
+#include "fabric/ofi/lane/endpoint.h"
+#include "fabric/ofi/net/doorkeeper.h"
+#include "fabric/ofi/net/driver.h"
+#include "fabric/ofi/session/address.h"
+#include "fabric/ofi/session/server.h"
 #include "fabric/process.h"
 #include "fabric/segments.h"
 #include "fabric/watcher.h"

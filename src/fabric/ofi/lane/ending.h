@@ -1,0 +1,50 @@
+// How a lane ends before its time: by an abort, from here or from a member.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "fabric/ofi/session/remote.h"
+
+namespace weft::ofi {
+
+// Aborts come by the peers' connections and would pass by what was sent before them: one counts
+// when that is here, so that a collective which has all it needs is finished. Thread safe.
+class Ending {
+ public:
+  // 1 once there is something to look at: an abort, or a lost peer.
+  std::atomic<std::uint32_t>& trouble() { return trouble_; }
+
+  // The lane ends here and now. False: it had ended before.
+  bool end(const std::string& why);
+  // A member ends it, having sent so many packets and writes. Counts when they are here, when the
+  // member is lost, or after kPatience, whichever is first.
+  void hear(std::shared_ptr<const Remote> from, std::uint64_t sent, const std::string& why);
+  // The first cause; empty: it goes on.
+  std::string why();
+
+ private:
+  static constexpr std::chrono::seconds kPatience{1};
+  struct Heard {
+    std::shared_ptr<const Remote> from;
+    std::uint64_t sent;
+    Clock::time_point latest;
+    std::string why;
+    bool counts() const { return from->has_arrived(sent) || Clock::now() >= latest; }
+  };
+  bool ended_locked();
+
+  std::atomic<std::uint32_t> trouble_{0};
+  std::mutex mutex_;  // the rest
+  bool ended_ = false;
+  std::string why_;
+  std::vector<Heard> heard_;  // aborts that do not count yet
+};
+
+}  // namespace weft::ofi

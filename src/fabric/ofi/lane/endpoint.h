@@ -1,0 +1,124 @@
+// One lane over libfabric. Messages are packets into the peer's inboxes, long payloads are written
+// into the peer's copy of the segment that they lie in; packet.h draws both.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "fabric/ofi/lane/ahead.h"
+#include "fabric/ofi/lane/ending.h"
+#include "fabric/ofi/lane/incoming.h"
+#include "fabric/ofi/lane/reached.h"
+#include "fabric/ofi/net/memory.h"
+#include "fabric/ofi/session/lanes.h"
+#include "fabric/ticket.h"
+#include "weft/error.h"
+
+namespace weft::ofi {
+
+// What the parts of one fabric share.
+struct Parts {
+  std::shared_ptr<Bell> bell;
+  std::shared_ptr<Lanes> lanes;
+  std::shared_ptr<Port> port;
+  std::shared_ptr<Sources> sources;
+};
+
+// Lives on without its fabric: its peers have then left it, and it disturbs nobody.
+class OfiEndpoint final : public Endpoint, private Lane {
+ public:
+  // `members` in order, null at `me` and where another fabric serves the pair.
+  OfiEndpoint(Parts parts, const std::vector<std::shared_ptr<Remote>>& members, int me);
+  ~OfiEndpoint() override;
+
+  std::string ticket() const override;
+  // `tickets` are not read where members are null.
+  void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override;
+
+  void post(int peer, int channel, std::uint64_t number, const Header& header,
+            const void* payload) override;
+  Arrival arrival(int peer, int channel, std::uint64_t number) override;
+  void credit(int peer, int channel, std::uint64_t total) override;
+  bool credited(int peer, int channel, std::uint64_t total) override;
+  bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override;
+  bool carries(int, std::size_t bytes) const override {
+    return parts_.port->seals() && bytes <= parts_.port->eager();
+  }
+  void expose(std::byte* output, std::size_t bytes) override;
+  void conceal() override { exposed_.reset(); }
+  bool lands(int, std::size_t bytes) const override;
+  bool begin_stores() override { return true; }  // none loads
+  void end_stores() override {}
+  bool recall() override;
+  bool loads(int) const override { return false; }
+  std::byte* reach(int peer, Location where, std::size_t bytes) override;
+  int unsent() override;
+
+  void entered(std::uint64_t sequence) override;
+  std::optional<std::uint64_t> last_entered(int peer) override;
+  std::string whereabouts(int peer) const override;
+  std::string lost(int peer) override;
+  void abort(const std::string& why) override;
+  bool troubled() const override;
+  std::string why_aborted() const override;
+
+ private:
+  // One channel of a pair.
+  struct Stream {
+    std::uint64_t due = 0;    // our credits
+    std::uint64_t told = 0;   // of them, what the peer was sent
+    std::uint64_t bytes = 0;  // of the others
+    Ahead posted;             // by us
+  };
+  struct Peer {
+    std::shared_ptr<Remote> remote;
+    std::uint32_t pair = 0;  // the peer's number for this lane and us
+    Incoming incoming;
+    std::atomic<bool> barred{false};  // it is delivered nothing more
+    // The lane's thread only.
+    std::array<Stream, kMaxChannels> streams{};
+    Reached reached;
+    std::uint32_t asked = 0;  // the last segment that it was asked about
+  };
+
+  void take_joined(std::size_t place) override;
+  bool take_message(std::size_t place, Arrived& packet) override;
+  bool take_write(std::size_t place, int channel, std::uint32_t number) override;
+  void take_credit(std::size_t place, int channel, std::uint64_t total) override;
+  void take_abort(std::size_t place, std::uint64_t sent, const std::string& why) override;
+  void bar(std::size_t place) override;
+  std::uint64_t last_entered() const override;
+
+  Stream& stream(int peer, int channel) {
+    return at(peer).streams[static_cast<std::size_t>(channel)];
+  }
+  Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
+  void deliver(int peer, MessagePacket& packet, const Header& header, const void* payload);
+  // After it nobody delivers into the exposed output.
+  void retract(Clock::time_point until);
+  bool may_deliver(const Peer& peer) const;
+  Payload lies_at(const Header& header, const void* payload);
+  Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }
+  void join_peers(Clock::time_point deadline);
+  // False: not until then. Throws PeerLost.
+  bool joined_by(std::size_t place, Clock::time_point deadline);
+  Timeout late(std::size_t place) const;
+
+  const ForkMark mark_;
+  const Parts parts_;
+  const int me_;
+  const std::shared_ptr<Unsent> unsent_;
+  std::vector<Peer> peers_;
+  std::uint32_t first_pair_ = 0;
+  std::shared_ptr<const Source> source_;  // of the last long message
+  std::unique_ptr<const Registration> exposed_;
+  mutable Ending ending_;  // an abort may begin to count when it is looked at
+  std::atomic<std::uint64_t> entered_{0};
+  std::atomic<bool> connected_{false};
+};
+
+}  // namespace weft::ofi
