@@ -12,6 +12,8 @@ std::string ticket_of(std::uint64_t number, std::size_t members, int place) {
   return out.str();
 }
 
+namespace {
+
 std::uint64_t parse_ticket(const std::string& ticket, std::size_t place, std::size_t members) {
   std::istringstream in(ticket);
   std::string word;
@@ -27,6 +29,21 @@ std::uint64_t parse_ticket(const std::string& ticket, std::size_t place, std::si
                           "; give all ranks the same members in the same order");
   }
   return number;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> parse_tickets(const std::vector<std::string>& tickets,
+                                         const std::vector<bool>& wanted) {
+  if (tickets.size() != wanted.size()) {
+    throw InvalidArgument("tickets: " + std::to_string(tickets.size()) + " for a lane of " +
+                          std::to_string(wanted.size()));
+  }
+  std::vector<std::uint64_t> numbers(tickets.size());
+  for (std::size_t i = 0; i < tickets.size(); ++i) {
+    if (wanted[i]) numbers[i] = parse_ticket(tickets[i], i, tickets.size());
+  }
+  return numbers;
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace weft {
 
@@ -12,8 +13,10 @@ inline std::string rank(std::size_t place) { return "rank " + std::to_string(pla
 
 // "lane <number> <members> <own place>": the number is the fabric's business.
 std::string ticket_of(std::uint64_t number, std::size_t members, int place);
-// The number in the ticket of the member at `place`. Throws InvalidArgument if the ticket is
-// damaged or speaks of another lane.
-std::uint64_t parse_ticket(const std::string& ticket, std::size_t place, std::size_t members);
+// The numbers in the tickets of the members that are `wanted`, 0 for the others. Throws
+// InvalidArgument if there is not one ticket for each member, or if one is damaged or speaks of
+// another lane.
+std::vector<std::uint64_t> parse_tickets(const std::vector<std::string>& tickets,
+                                         const std::vector<bool>& wanted);
 
 }  // namespace weft

@@ -194,8 +194,9 @@ TEST(Outside, Addresses) {
   const std::string shm = shm::Address::own(Token::random()).text();
   const std::vector<std::string> words = {"shm", "ofi", "lane", " 0 ", "aa,bb", " : "};
   expect_read_or_refused(Mutator({shm}, words), shm::Address::parse);
-  expect_read_or_refused(Mutator({ticket_of(7, 3, 1)}, words),
-                         [](const std::string& text) { parse_ticket(text, 1, 3); });
+  expect_read_or_refused(Mutator({ticket_of(7, 3, 1)}, words), [](const std::string& text) {
+    parse_tickets({"", text, ""}, {false, true, false});
+  });
   const std::string both = composite::Words{shm, "far"}.text("shm+ofi");
   expect_read_or_refused(Mutator({both}, words), [](const std::string& text) {
     composite::Words::parse("shm+ofi", text, "the address of a fabric");

@@ -46,14 +46,14 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Map
     Peer peer{.reached = Reached(members[i])};
     peer.ours = lane_->inbox(static_cast<int>(i));
     peers_.push_back(std::move(peer));
-    if (members[i]) members[i]->attach(&lane_->head.trouble);
+    if (members[i]) members[i]->life().attach(&lane_->head.trouble);
   }
 }
 
 ShmEndpoint::~ShmEndpoint() {
   if (mark_.forked()) return;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (serves(i)) peers_[i].reached.remote().detach(&lane_->head.trouble);
+    if (serves(i)) peers_[i].reached.remote().life().detach(&lane_->head.trouble);
   }
   segments_->release(block_);
 }
@@ -62,19 +62,16 @@ std::string ShmEndpoint::ticket() const { return ticket_of(block_.where.bits, pe
 
 void ShmEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_point deadline) {
   mark_.check();
-  if (tickets.size() != peers_.size()) {
-    throw InvalidArgument("tickets: " + std::to_string(tickets.size()) + " for a lane of " +
-                          std::to_string(peers_.size()));
-  }
-  std::vector<Location> where;
+  std::vector<bool> wanted;
+  for (std::size_t i = 0; i < peers_.size(); ++i)
+    wanted.push_back(serves(i) || static_cast<int>(i) == me_);
+  const std::vector<std::uint64_t> where = parse_tickets(tickets, wanted);
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    const bool read = serves(i) || static_cast<int>(i) == me_;
-    where.push_back(read ? Location{parse_ticket(tickets[i], i, peers_.size())} : Location{});
-    if (serves(i)) peers_[i].reached.remote().ask(segment_of(where[i]));
+    if (serves(i)) peers_[i].reached.remote().ask(segment_of({where[i]}));
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (!serves(i)) continue;
-    naming(i, [&] { map_lane(peers_[i], where[i], deadline); });
+    naming(i, [&] { map_lane(peers_[i], {where[i]}, deadline); });
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (!serves(i)) continue;

@@ -125,7 +125,7 @@ std::shared_ptr<Mapping> Remote::segment(std::uint32_t id, Clock::time_point dea
   for (;;) {
     if (const auto found = segments_.find(id); found != segments_.end()) return found->second;
     if (const auto refused = refused_.extract(id)) std::rethrow_exception(refused.mapped());
-    if (!why_lost_.empty()) throw PeerLost(why_lost_);
+    if (is_lost()) throw PeerLost(lost());
     ask_locked(id);
     if (changed_.wait_until(lock, deadline) == std::cv_status::timeout) {
       throw Timeout("its " + address_.process() + " does not answer");
@@ -192,35 +192,19 @@ void Remote::map(const Received& received) {
 }
 
 void Remote::lose(State state) {
-  why_lost_ = "its process " + std::to_string(address_.pid);
+  std::string why = "its process " + std::to_string(address_.pid);
   if (state == State::kLeft) {
-    why_lost_ += " left";
+    why += " left";
   } else {
-    why_lost_ += state_ == State::kWelcomed ? how_it_ended(socket_.get())
-                                            : " is gone, or refused the connection";
+    why += state_ == State::kWelcomed ? how_it_ended(socket_.get())
+                                      : " is gone, or refused the connection";
   }
   state_ = state;
   if (socket_) watcher_->forget(socket_.get());
   socket_ = LiveFd();
-  troubles_.raise();
+  life_.end(why);
   ring(*reinterpret_cast<Doorbell*>(doorbell_->data()));
   changed_.notify_all();
-}
-
-std::string Remote::lost() const {
-  std::lock_guard lock(mutex_);
-  return why_lost_;
-}
-
-void Remote::attach(std::atomic<std::uint32_t>* trouble) {
-  std::lock_guard lock(mutex_);
-  troubles_.attach(trouble);
-}
-
-void Remote::detach(std::atomic<std::uint32_t>* trouble) {
-  if (mark_.forked()) return;
-  std::lock_guard lock(mutex_);
-  troubles_.detach(trouble);
 }
 
 }  // namespace weft::shm

@@ -14,11 +14,11 @@
 #include <string>
 
 #include "fabric/fabric.h"
+#include "fabric/life.h"
 #include "fabric/mapping.h"
 #include "fabric/process.h"
 #include "fabric/shm/address.h"
 #include "fabric/shm/wire.h"
-#include "fabric/troubles.h"
 #include "fabric/watcher.h"
 
 namespace weft::shm {
@@ -46,13 +46,9 @@ class Remote : public std::enable_shared_from_this<Remote> {
   // Unsupported (no memory to map it); each without the peer's rank, which the caller knows.
   std::shared_ptr<Mapping> segment(std::uint32_t id, Clock::time_point deadline);
 
-  // Empty while the peer is alive; else why it is not.
-  std::string lost() const;
-  bool is_lost() const { return !lost().empty(); }
-
-  // From now on sets `trouble` to 1 when the peer is lost; at once if it is.
-  void attach(std::atomic<std::uint32_t>* trouble);
-  void detach(std::atomic<std::uint32_t>* trouble);
+  Life& life() { return life_; }
+  std::string lost() const { return life_.lost(); }
+  bool is_lost() const { return life_.is_lost(); }
 
  private:
   enum class State { kUnknown, kDialled, kWelcomed, kLeft, kLost };
@@ -73,12 +69,11 @@ class Remote : public std::enable_shared_from_this<Remote> {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   State state_ = State::kUnknown;
-  std::string why_lost_;
   LiveFd socket_;
   std::map<std::uint32_t, std::shared_ptr<Mapping>> segments_;
   std::set<std::uint32_t> asked_;
   std::map<std::uint32_t, std::exception_ptr> refused_;  // why a segment cannot be had
-  Troubles troubles_;
+  Life life_;
 };
 
 }  // namespace weft::shm

@@ -8,53 +8,44 @@
 
 namespace weft::shm {
 
+namespace {
+
+// Throws Unsupported if the system has no socket for it.
+LiveFd listen_at(const Token& token) {
+  LiveFd socket([] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
+  const auto [name, length] = socket_of(token);
+  const int fd = socket.get();
+  if (fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&name), length) != 0 ||
+      ::listen(fd, SOMAXCONN) != 0) {
+    throw Unsupported("shm: cannot listen for peers, " + errno_text("Unix socket"));
+  }
+  return socket;
+}
+
+}  // namespace
+
 Server::Server(const Token& token, std::shared_ptr<Segments> segments, Watcher& watcher)
     : token_(token),
       segments_(std::move(segments)),
-      watcher_(watcher),
-      acceptor_(LiveFd(
-          [] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); })),
-      strangers_(watcher, Strangers::kMost, [this](int fd) { drop(fd); }) {
-  const auto [name, length] = socket_of(token_);
-  const int listener = acceptor_.fd();
-  if (listener < 0 || ::bind(listener, reinterpret_cast<const sockaddr*>(&name), length) != 0 ||
-      ::listen(listener, SOMAXCONN) != 0 || !watcher_.watch(listener, [this] { accept(); })) {
-    throw Unsupported("shm: cannot listen for peers, " + errno_text("Unix socket"));
-  }
-}
+      visitors_(
+          "shm", listen_at(token), watcher, false,
+          [](Client& client, LiveFd socket) {
+            client.socket = std::move(socket);
+            return same_user(client.socket.get());
+          },
+          [this](Client& client) { return serve(client); }) {}
 
-void Server::accept() {
-  LiveFd socket = acceptor_.accept();
-  if (!socket || !same_user(socket.get())) return;
-  const int fd = socket.get();
-  Client& client = clients_[fd];
-  client.socket = std::move(socket);
-  if (watcher_.watch(fd, [this, &client] { serve(client); })) {
-    strangers_.add(fd);
-  } else {
-    clients_.erase(fd);
-  }
-}
-
-void Server::drop(int fd) {
-  watcher_.forget(fd);
-  strangers_.forget(fd);
-  clients_.erase(fd);
-}
-
-void Server::serve(Client& client) {
+bool Server::serve(Client& client) {
   const Received received = receive_message(client.socket.get());
-  if (received.what == Received::What::kNothing) return;
-  if (received.what == Received::What::kMessage && answer(client, received)) return;
-  // It left, or talks nonsense: either way there is nobody to serve.
-  drop(client.socket.get());
+  if (received.what == Received::What::kNothing) return true;
+  return received.what == Received::What::kMessage && answer(client, received);
 }
 
 bool Server::answer(Client& client, const Received& received) {
   switch (received.message.kind) {
     case Kind::kHello:
       client.greeted = true;
-      strangers_.forget(client.socket.get());
+      visitors_.set_known(client.socket.get());
       return send_message(client.socket.get(), message(Kind::kWelcome));
     case Kind::kAsk:
       return client.greeted && give(client, received.message.segment);
@@ -90,7 +81,7 @@ Message Server::message(Kind kind) const {
 }
 
 void Server::goodbye() {
-  for (const auto& [fd, client] : clients_) (void)send_message(fd, message(Kind::kBye));
+  visitors_.for_each([this](int fd, Client&) { (void)send_message(fd, message(Kind::kBye)); });
 }
 
 }  // namespace weft::shm

@@ -4,15 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <set>
-#include <unordered_map>
 
-#include "fabric/acceptor.h"
 #include "fabric/process.h"
 #include "fabric/segments.h"
 #include "fabric/shm/wire.h"
-#include "fabric/strangers.h"
 #include "fabric/token.h"
-#include "fabric/watcher.h"
+#include "fabric/visitors.h"
 
 namespace weft::shm {
 
@@ -33,19 +30,14 @@ class Server {
     std::set<std::uint32_t> given;  // segments it may have mapped
   };
 
-  void accept();
-  void serve(Client& client);
-  void drop(int fd);
+  bool serve(Client& client);
   bool answer(Client& client, const Received& received);
   bool give(Client& client, std::uint32_t id);
   Message message(Kind kind) const;
 
   Token token_;
   std::shared_ptr<Segments> segments_;
-  Watcher& watcher_;
-  Acceptor acceptor_;
-  Strangers strangers_;  // those that have not said hello
-  std::unordered_map<int, Client> clients_;
+  Visitors<Client> visitors_;
 };
 
 }  // namespace weft::shm

@@ -24,7 +24,7 @@ OfiEndpoint::OfiEndpoint(Parts parts, const std::vector<std::shared_ptr<Remote>>
       peers_(members.size()) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     peers_[i].remote = members[i];
-    if (members[i]) members[i]->attach(&ending_.trouble());
+    if (members[i]) members[i]->life().attach(&ending_.trouble());
   }
   first_pair_ = parts_.lanes->enrol(this, members);
 }
@@ -33,7 +33,7 @@ OfiEndpoint::~OfiEndpoint() {
   if (mark_.forked()) return;
   parts_.lanes->withdraw(first_pair_, peers_.size());
   for (Peer& peer : peers_) {
-    if (peer.remote) peer.remote->detach(&ending_.trouble());
+    if (peer.remote) peer.remote->life().detach(&ending_.trouble());
   }
 }
 

@@ -18,15 +18,11 @@ std::string OfiEndpoint::ticket() const { return ticket_of(first_pair_, peers_.s
 
 void OfiEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_point deadline) {
   mark_.check();
-  if (tickets.size() != peers_.size()) {
-    throw InvalidArgument("tickets: " + std::to_string(tickets.size()) + " for a lane of " +
-                          std::to_string(peers_.size()));
-  }
-  const auto me = static_cast<std::uint32_t>(me_);
-  for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (peers_[i].remote)
-      peers_[i].pair = static_cast<std::uint32_t>(parse_ticket(tickets[i], i, peers_.size())) + me;
-  }
+  std::vector<bool> wanted;
+  for (const Peer& peer : peers_) wanted.push_back(peer.remote != nullptr);
+  const std::vector<std::uint64_t> pairs = parse_tickets(tickets, wanted);
+  for (std::size_t i = 0; i < peers_.size(); ++i)
+    peers_[i].pair = static_cast<std::uint32_t>(pairs[i]) + static_cast<std::uint32_t>(me_);
   join_peers(deadline);
   // release: an abort() on another thread sees the peers' pairs.
   connected_.store(true, std::memory_order_release);

@@ -61,7 +61,7 @@ void Remote::await_welcome(Clock::time_point deadline) {
       if (!changed_.wait_until(lock, deadline, [this] { return state_ != State::kDialled; })) {
         throw Timeout("its " + address_.process() + " does not answer");
       }
-      if (state_ == State::kLost) throw PeerLost(why_lost_);
+      if (state_ == State::kLost) throw PeerLost(lost());
       if (state_ == State::kWelcomed) return;
     }
     std::this_thread::sleep_for(pause);
@@ -246,30 +246,11 @@ void Remote::lose_connection(const std::string& why) {
 void Remote::lose(const std::string& why) {
   if (state_ == State::kLost) return;
   state_ = State::kLost;
-  why_lost_ = why;
   // Handlers run one at a time: what is read is read by now, and the end is no news.
   if (talk_.fd() >= 0) watcher_->forget(talk_.fd());
-  // release: who sees the trouble finds everything that had arrived before.
-  lost_.store(true, std::memory_order_release);
-  troubles_.raise();
+  life_.end(why);
   bell_->ring();
   changed_.notify_all();
-}
-
-std::string Remote::lost() const {
-  std::lock_guard lock(mutex_);
-  return why_lost_;
-}
-
-void Remote::attach(std::atomic<std::uint32_t>* trouble) {
-  std::lock_guard lock(mutex_);
-  troubles_.attach(trouble);
-}
-
-void Remote::detach(std::atomic<std::uint32_t>* trouble) {
-  if (mark_.forked()) return;
-  std::lock_guard lock(mutex_);
-  troubles_.detach(trouble);
 }
 
 }  // namespace weft::ofi

@@ -14,13 +14,13 @@
 #include <string>
 
 #include "fabric/fabric.h"
+#include "fabric/life.h"
 #include "fabric/ofi/net/bell.h"
 #include "fabric/ofi/net/memory.h"
 #include "fabric/ofi/net/port.h"
 #include "fabric/ofi/session/address.h"
 #include "fabric/ofi/session/message.h"
 #include "fabric/ofi/session/secret.h"
-#include "fabric/troubles.h"
 #include "fabric/watcher.h"
 
 namespace weft::ofi {
@@ -83,15 +83,11 @@ class Remote : public std::enable_shared_from_this<Remote> {
   // without us and no lane was aborted. A lane that ends well has received all that was sent.
   bool is_settled() const;
 
-  // Empty while the peer is alive; else why it is not.
-  std::string lost() const;
-  bool is_lost() const { return lost_.load(std::memory_order_acquire); }
+  Life& life() { return life_; }
+  std::string lost() const { return life_.lost(); }
+  bool is_lost() const { return life_.is_lost(); }
   // The network between us and it failed.
   void lose_connection(const std::string& why);
-
-  // From now on sets `trouble` to 1 when the peer is lost; at once if it is.
-  void attach(std::atomic<std::uint32_t>* trouble);
-  void detach(std::atomic<std::uint32_t>* trouble);
 
  private:
   enum class State { kUnknown, kDialled, kWelcomed, kLost };
@@ -119,21 +115,19 @@ class Remote : public std::enable_shared_from_this<Remote> {
 
   std::atomic<std::uint64_t> arrived_{0};
   std::atomic<std::uint64_t> leaves_after_{kStays};
-  std::atomic<bool> lost_{false};
   std::atomic<bool> aborted_{false};  // relaxed: read when the lanes are gone
 
   std::mutex dialling_;  // held while connecting, which may wait
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   State state_ = State::kUnknown;
-  std::string why_lost_;
   Talk talk_;
   int dials_left_ = 5;
   bool said_bye_ = false, done_ = false, left_ = false;
   std::set<std::uint32_t> asked_;
   // Asked, by the peer's pair.
   std::map<std::uint32_t, std::optional<std::uint64_t>> progress_, barred_;
-  Troubles troubles_;
+  Life life_;
 };
 
 }  // namespace weft::ofi

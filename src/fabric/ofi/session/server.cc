@@ -1,6 +1,5 @@
 #include "fabric/ofi/session/server.h"
 
-#include "base/errno_text.h"
 #include "fabric/ofi/session/address.h"
 #include "weft/error.h"
 
@@ -10,51 +9,28 @@ Server::Server(const Token& token, Secret secret, LiveFd listener, std::shared_p
                Find find, Watcher& watcher)
     : token_(token),
       secret_(std::move(secret)),
-      acceptor_(std::move(listener)),
       lanes_(std::move(lanes)),
       find_(std::move(find)),
-      watcher_(watcher),
-      strangers_(watcher, Strangers::kMost, [this](int fd) { drop(fd); }),
-      unproved_(watcher, quarter_of_descriptors(), [this](int fd) { drop(fd); }) {
-  if (!watcher_.watch(acceptor_.fd(), [this] { accept(); })) {
-    throw Unsupported("ofi: cannot listen for peers, " + errno_text("epoll_ctl"));
-  }
-}
+      visitors_(
+          "ofi", std::move(listener), watcher, secret_.given(),
+          [](Client& client, LiveFd socket) {
+            tune(socket.get());
+            client.talk = Talk(std::move(socket));
+            return true;
+          },
+          [this](Client& client) { return serve(client); }) {}
 
-void Server::accept() {
-  LiveFd socket = acceptor_.accept();
-  if (!socket) return;
-  const int fd = socket.get();
-  tune(fd);
-  Client& client = clients_[fd];
-  client.talk = Talk(std::move(socket));
-  if (watcher_.watch(fd, [this, &client] { serve(client); })) {
-    strangers_.add(fd);
-  } else {
-    clients_.erase(fd);
-  }
-}
-
-void Server::drop(int fd) {
-  watcher_.forget(fd);
-  strangers_.forget(fd);
-  unproved_.forget(fd);
-  clients_.erase(fd);
-}
-
-void Server::serve(Client& client) {
+bool Server::serve(Client& client) {
   for (;;) {
     Message message;
     const Talk::What what = client.talk.receive(message);
-    if (what == Talk::What::kNothing) return;
+    if (what == Talk::What::kNothing) return true;
     const auto heard = [&] {
       return client.proved         ? answer(client, message)
              : client.ours.empty() ? greet(client, message)
                                    : prove(client, message);
     };
-    if (what == Talk::What::kMessage && heard()) continue;
-    // It left, or talks nonsense: either way there is nobody to serve.
-    return drop(client.talk.fd());
+    if (what != Talk::What::kMessage || !heard()) return false;
   }
 }
 
@@ -63,8 +39,10 @@ bool Server::greet(Client& client, const Message& message) {
   client.token = message.head.from;
   client.theirs = message.text;
   client.ours = Token::random().hex();
-  strangers_.forget(client.talk.fd());
-  if (secret_.given()) unproved_.add(client.talk.fd());
+  if (secret_.given())
+    visitors_.set_named(client.talk.fd());
+  else
+    visitors_.set_known(client.talk.fd());
   return reply(
       client, Kind::kWelcome, 0, 0,
       client.ours + secret_.sign({"listener", client.token.hex(), client.theirs, client.ours}));
@@ -74,7 +52,7 @@ bool Server::prove(Client& client, const Message& message) {
   if (message.head.kind != Kind::kProof || message.head.from != client.token) return false;
   client.proved =
       secret_.signed_by(message.text, {"dialler", token_.hex(), client.theirs, client.ours});
-  if (client.proved) unproved_.forget(client.talk.fd());
+  if (client.proved) visitors_.set_known(client.talk.fd());
   return client.proved;
 }
 

@@ -3,15 +3,12 @@
 
 #include <functional>
 #include <memory>
-#include <unordered_map>
 
-#include "fabric/acceptor.h"
 #include "fabric/ofi/session/lanes.h"
 #include "fabric/ofi/session/message.h"
 #include "fabric/ofi/session/remote.h"
 #include "fabric/ofi/session/secret.h"
-#include "fabric/strangers.h"
-#include "fabric/watcher.h"
+#include "fabric/visitors.h"
 
 namespace weft::ofi {
 
@@ -33,9 +30,7 @@ class Server {
     bool proved = false;
   };
 
-  void accept();
-  void serve(Client& client);
-  void drop(int fd);
+  bool serve(Client& client);
   bool greet(Client& client, const Message& message);
   bool prove(Client& client, const Message& message);
   bool answer(Client& client, const Message& message);
@@ -45,14 +40,11 @@ class Server {
 
   const Token token_;
   const Secret secret_;
-  Acceptor acceptor_;
   const std::shared_ptr<Lanes> lanes_;
   const Find find_;
-  Watcher& watcher_;
-  // Those that have not named this fabric, and those that have and must prove that they know the
-  // secret: a job with one, whose ranks have several connections each, fits into a quarter.
-  Strangers strangers_, unproved_;
-  std::unordered_map<int, Client> clients_;
+  // With a secret a visitor that has named this fabric is known once it has proved that it knows
+  // the secret. A job whose ranks have several connections each fits into a quarter of descriptors.
+  Visitors<Client> visitors_;
 };
 
 }  // namespace weft::ofi
