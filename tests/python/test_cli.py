@@ -27,6 +27,13 @@ def weft(*arguments):
     return [sys.executable, "-m", "weft", *arguments]
 
 
+def test_the_help_of_weft_itself_has_examples():
+    result = CliRunner().invoke(main, ["--help"])
+    assert result.exit_code == 0
+    assert "Examples:\n" in result.output
+    assert "weft bench allreduce" in result.output
+
+
 @pytest.mark.parametrize("command", sorted(main.commands))
 def test_help_has_an_example(command):
     result = CliRunner().invoke(main, [command, "--help"])

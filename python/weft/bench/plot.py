@@ -104,7 +104,7 @@ def _shares(axes: Any, by_library: dict[str, dict[int, Row]]) -> None:
         _line(axes, name, shares)
     axes.set(
         ylim=(0, None), ylabel="% of the limit's speed",
-        title="How near to the mere memory accesses, without any messages",
+        title="How near to the memory accesses alone, without messages",
     )  # fmt: skip
 
 

@@ -16,8 +16,15 @@ from weft.cli.topology import topology
 from weft.cli.tune import tune
 from weft.cli.verify import verify_command
 
+_EPILOG = """\b
+Examples:
+  weft info
+  weft bench allreduce --ranks 2 --sizes 8,1M --peers mpich
+  weft verify --help
+"""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(weft.__version__, prog_name="weft")
 def main() -> None:
     """Collectives as proved plans, for PyTorch, NumPy and C++."""

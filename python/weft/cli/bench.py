@@ -61,45 +61,50 @@ def _peers(context: click.Context, parameter: click.Parameter, text: str) -> lis
     "--api", type=click.Choice(["core", "torch"]), default="core", show_default=True,
     help="Call Weft in C++, or through torch.distributed as Gloo always is.",
 )  # fmt: skip
-@click.option("--symmetric", is_flag=True, help="Weft's buffers lie in symmetric memory.")
+@click.option("--symmetric", is_flag=True, help="Weft's buffers are in symmetric memory.")
 @click.option(
     "--peers", default="", callback=_peers, metavar="LIST",
-    help="Also measure gloo, openmpi, mpich, intelmpi, oneccl; all but gloo come by `make peers`.",
+    help="Also measure gloo, openmpi, mpich, intelmpi, oneccl; `make peers` installs all but gloo.",
 )  # fmt: skip
-@click.option("--limit", is_flag=True, help="Also measure the mere memory accesses.")
+@click.option("--limit", is_flag=True, help="Also measure the memory accesses alone.")
 @click.option(
     "--algorithm", default="", metavar="NAME",
-    help="Instead of what Weft would choose, perhaps with parameters: ring(chunk=64K).",
+    help="Run this algorithm, also with parameters: ring(chunk=64K).",
 )  # fmt: skip
-@click.option("--iterations", type=click.IntRange(1), help="Samples a case, instead of --seconds.")
+@click.option(
+    "--iterations", type=click.IntRange(1), help="Samples of each case, instead of --seconds."
+)
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), default=1.0, show_default=True,
     help="Time for each case and library, all rounds together.",
 )  # fmt: skip
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="See above.")
+@click.option(
+    "--rounds", type=click.IntRange(1), default=5, show_default=True, help="Rounds of a run."
+)
 @click.option(
     "--json", "json_file", type=click.File("w", lazy=False), metavar="FILE",
-    help="One JSON object a line, one line a case and library; - is standard output.",
+    help="Write one JSON object a line, for each case and library; - is standard output.",
 )  # fmt: skip
 @click.option(
     "--plot", "plot_file", type=click.Path(dir_okay=False, writable=True), metavar="FILE",
-    help="Latency and bandwidth over size (png, svg, pdf); needs matplotlib.",
+    help="Draw latency and bandwidth over size (png, svg, pdf); needs matplotlib.",
 )  # fmt: skip
 def bench(**options: Any) -> None:
-    """Measures COLLECTIVE on fresh processes of this machine, a rank each.
+    """Measures COLLECTIVE with fresh processes on this machine, one for each rank.
 
-    A run has rounds; in each, every library in turn has the machine to itself, in processes that
-    end before the next one's start. Ranks are pinned to cores unless there are more of them.
+    A run has rounds. In each round every library in turn has the machine to itself. Its processes
+    end before the next library's start. Ranks are pinned to cores, unless ranks outnumber cores.
 
-    A sample starts when all ranks are there and counts as its slowest rank's time; inputs are
-    rewritten by their owner before each operation, and results are compared with the exact values.
-    Up to 4 KiB a sample is the mean of a batch of operations, because a clock cannot resolve a
-    single one, and up to 2 MiB where ranks outnumber cores, because the order in which they get a
-    core decides what a single one takes; rewriting is then part of it.
+    A sample starts when all ranks are there. Its time is the slowest rank's. Every rank rewrites
+    its input before each operation. Results are compared with the exact values.
 
-    Allreduce and broadcast are in place for all libraries, the others out of place (reduce through
-    torch is in place, too). --limit is what a collective does to memory and nothing else, by
-    threads of one process without any messages; it has no batches.
+    Short operations are measured in batches, rewriting included: up to 4 KiB, because a clock
+    cannot resolve a single one; and up to 2 MiB where ranks outnumber cores, because there the
+    order in which ranks get a core decides the time of a single one.
+
+    Allreduce and broadcast are in place for all libraries, the others out of place. Reduce through
+    torch is in place, too. --limit measures only the memory accesses of the collective, with
+    threads of one process, without messages and without batches.
 
     Exit status: 0, 1 if a result is wrong or a rank fails, 130 after Ctrl-C.
     """

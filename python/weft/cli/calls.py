@@ -1,4 +1,4 @@
-"""What commands ask of a call on a topology that is only imagined."""
+"""What the commands share that take a call and a topology."""
 
 from __future__ import annotations
 
@@ -21,46 +21,54 @@ def size(context: click.Context, parameter: click.Parameter, text: str | None) -
 
 
 _PLACE_OPTIONS = (
-    click.option("--topology", required=True, metavar="NAME|FILE", help="docs/topology.md"),
-    click.option("--nodes", type=click.IntRange(1), help="Instead of the topology's own number."),
     click.option(
-        "--ranks", type=click.IntRange(1), help="The first of the topology's; default all."
+        "--topology", required=True, metavar="NAME|FILE",
+        help="A shipped topology or a file (docs/topology.md).",
+    ),
+    click.option(
+        "--nodes", type=click.IntRange(1), help="Nodes, instead of the topology's own number."
+    ),
+    click.option(
+        "--ranks", type=click.IntRange(1), help="Use the first ranks of the topology; default: all."
     ),
     click.option(
         "--placement", type=Placement(), default="natural", show_default=True,
-        help="Of these ranks on each other's places: natural, scattered, or each rank's place.",
+        help="Where the ranks lie: natural, scattered, or a list with each rank's place.",
     ),
     click.option(
         "--bytes", "nbytes", required=True, callback=size, metavar="SIZE",
-        help="Of the whole message, as nccl-tests count; K is 1024.",
+        help="Bytes of the whole message, as nccl-tests count; K is 1024.",
     ),
 )  # fmt: skip
 _OPTIONS = (
     click.argument("algorithm"),
     *_PLACE_OPTIONS,
-    click.option("--chunk", callback=size, metavar="SIZE", help="Default: as would be chosen."),
+    click.option(
+        "--chunk", callback=size, metavar="SIZE",
+        help="Bytes of a chunk at most; default: as selection would take.",
+    ),
     click.option(
         "--param", "params", type=Parameter(), multiple=True, metavar="NAME=VALUE",
-        help="Of the algorithm; node and tree are taken from the topology if not given.",
+        help="A parameter of the algorithm; node and tree default to the topology's.",
     ),
     click.option("--dtype", default="float32", show_default=True, metavar="NAME"),
-    click.option("--symmetric", is_flag=True, help="Outputs lie in symmetric memory."),
+    click.option("--symmetric", is_flag=True, help="All outputs are in symmetric memory."),
     click.option(
         "--json", "json_file", type=click.File("w", lazy=False), metavar="FILE",
-        help="One JSON object; - is standard output.",
+        help="Write one JSON object; - is standard output.",
     ),
 )  # fmt: skip
 
 
 def place_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Where a call takes place, and how large it is."""
+    """The options that say where a call runs, and how large it is."""
     for option in reversed(_PLACE_OPTIONS):
         command = option(command)
     return command
 
 
 def call_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Argument and options of a command that looks at one call."""
+    """Argument and options of a command about one call."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -44,34 +44,40 @@ def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
 @click.argument("collective", type=click.Choice(_CHOSEN))
 @click.option(
     "--bytes", "nbytes", required=True, callback=_size, metavar="SIZE",
-    help="Of the whole message, as nccl-tests count; K is 1024.",
+    help="Bytes of the whole message, as nccl-tests count; K is 1024.",
 )  # fmt: skip
 @click.option(
-    "--ranks", type=click.IntRange(1, MOST_RANKS), help="Default: 2, or all of the topology's."
+    "--ranks",
+    type=click.IntRange(1, MOST_RANKS),
+    help="Ranks; default: 2, or all of the topology's.",
 )
-@click.option("--symmetric", is_flag=True, help="All ranks' buffers lie in symmetric memory.")
-@click.option("--reproducible", is_flag=True, help="In a reproducible communicator.")
+@click.option("--symmetric", is_flag=True, help="All ranks' buffers are in symmetric memory.")
+@click.option("--reproducible", is_flag=True, help="Ask for a reproducible communicator.")
 @click.option(
     "--wire", default="", metavar="NAME",
-    help="As weft.init takes it: bfloat16, in which float32 sums then cross nodes.",
+    help="bfloat16: float32 sums cross nodes in it, as with weft.init(wire=...).",
 )  # fmt: skip
 @click.option(
     "--dtype", type=click.Choice(list(ITEM_BYTES)), default="float32", show_default=True,
     metavar="NAME",
 )  # fmt: skip
-@click.option("--algorithm", default="", metavar="NAME", help="As the call itself would say it.")
-@click.option("--tuning", default="", metavar="FILE", help="Default: WEFT_TUNING, or the user's.")
-@click.option("--topology", metavar="NAME|FILE", help="Also what the cost model predicts there.")
-@click.option("--all", "everyone", is_flag=True, help="All candidates, not the best only.")
+@click.option("--algorithm", default="", metavar="NAME", help="The algorithm that the call names.")
+@click.option(
+    "--tuning", default="", metavar="FILE", help="Tuning file; default: WEFT_TUNING, or your own."
+)
+@click.option(
+    "--topology", metavar="NAME|FILE", help="Also show what the cost model predicts there."
+)
+@click.option("--all", "everyone", is_flag=True, help="Show all candidates, not only the best.")
 @click.option(
     "--json", "json_file", type=click.File("w", lazy=False), metavar="FILE",
-    help="One JSON object; - is standard output.",
+    help="Write one JSON object; - is standard output.",
 )  # fmt: skip
 def explain(json_file: IO[str] | None, everyone: bool, **options: Any) -> None:
-    """Says which algorithm COLLECTIVE runs, what else could, what each takes, and why this one won.
+    """Says which algorithm COLLECTIVE runs, and why; shows the other candidates and their times.
 
-    What was measured comes from the tuning file (`weft tune`), what is predicted from the cost
-    model on --topology. Nothing is run. docs/selection.md tells the rules.
+    Measured times come from the tuning file (`weft tune`), predicted times from the cost model on
+    --topology. Nothing is run. docs/selection.md has the rules.
     """
     try:
         found = _explained(**options)

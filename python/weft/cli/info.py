@@ -20,7 +20,7 @@ Examples:
 
 
 def gathered() -> dict[str, Any]:
-    """All that `weft info` knows, as one JSON object."""
+    """Everything that `weft info` shows, as one JSON object."""
     build = {
         "compiler": _build_info.COMPILER,
         "build_type": _build_info.BUILD_TYPE,
@@ -48,7 +48,7 @@ def _simulation() -> dict[str, Any]:
 
 
 def _tuning() -> dict[str, Any]:
-    """The tuning file that communicators made here go by."""
+    """The tuning file that communicators made here use."""
     try:
         file = _core.tuning_file()
         if file:
@@ -60,7 +60,7 @@ def _tuning() -> dict[str, Any]:
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object to standard output.")
 def info(as_json: bool) -> None:
     """Shows this build, its fabrics and adapters, and the machine as Weft sees it."""
     known = gathered()

@@ -24,7 +24,7 @@ _FOUND = ("fitted", "chunk", "seconds", "messages", "bytes", "depth", "busiest",
 @click.command(epilog=_EPILOG)
 @call_options
 def price(algorithm: str, json_file: IO[str] | None, **asked: Any) -> None:
-    """Prices ALGORITHM: the critical path of its plan on a topology, without running it."""
+    """Prices ALGORITHM: says how long its plan takes on a topology, without running it."""
     from weft.cost import price
 
     try:

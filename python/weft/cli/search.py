@@ -24,7 +24,7 @@ _EPILOG = """\b
 Examples:
   weft search allreduce --topology tsubame3 --ranks 256 --bytes 32M
   weft search broadcast --topology rx1 --bytes 64M --output tuning.json
-  WEFT_TUNING=tuning.json python train.py     # runs what was found, on so many ranks
+  WEFT_TUNING=tuning.json python train.py     # runs the winner, on that many ranks
 """
 
 
@@ -34,25 +34,29 @@ Examples:
 @click.option("--dtype", default="float32", show_default=True, metavar="NAME")
 @click.option(
     "--slots", "slot_bytes", default="4M", show_default=True, callback=size, metavar="SIZE",
-    help="Memory for the slots of a rank, which limits chunks; communicators have 4M. 0: no limit.",
+    help="Memory for the slots of a rank. It limits chunks; communicators have 4M. 0: no limit.",
 )  # fmt: skip
 @click.option(
     "--top", type=click.IntRange(1), default=10, show_default=True,
-    help="So many are simulated before the search goes on around the best, and shown.",
+    help="How many plans are simulated before the search goes on around the best, and shown.",
 )  # fmt: skip
 @click.option(
-    "--simulate/--no-simulate", default=None, help="Default: if Weft was built with SimGrid."
+    "--simulate/--no-simulate",
+    default=None,
+    help="Simulate the best; default: if Weft was built with SimGrid.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(1), help="Prices and simulations at a time; default one a core."
+    "--jobs",
+    type=click.IntRange(1),
+    help="Prices and simulations at a time; default: one for each core.",
 )
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-    help="A tuning file with the winner, for WEFT_TUNING or weft.init(tuning=...).",
+    help="Write a tuning file with the winner, for WEFT_TUNING or weft.init(tuning=...).",
 )  # fmt: skip
 @click.option(
     "--json", "json_file", type=click.File("w", lazy=False), metavar="FILE",
-    help="One JSON object; - is standard output.",
+    help="Write one JSON object; - is standard output.",
 )  # fmt: skip
 def search(
     collective: str,
@@ -63,11 +67,11 @@ def search(
     json_file: IO[str] | None,
     **asked: Any,
 ) -> None:
-    """Searches for the plan that is fastest for one call of COLLECTIVE on a topology.
+    """Finds the fastest plan for one call of COLLECTIVE on a topology.
 
-    Every algorithm that needs no symmetric memory, compositions over nodes with all their
-    parameters, and chunks: by price, from coarse to fine; from the best few on by simulation. The
-    winner is proved.
+    The search tries every algorithm that needs no symmetric memory, compositions over nodes with
+    all their parameters, and chunks. It goes by price from coarse to fine, and then by simulation
+    from the best few on. The winner is proved.
     """
     from weft.searching import save, search
     from weft.topology import load, placed

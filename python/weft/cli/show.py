@@ -42,21 +42,21 @@ def _file(name: str, help: str) -> Any:
 )  # fmt: skip
 @click.option(
     "--topology", metavar="NAME|FILE",
-    help="Drawings have its times, as `weft price`; without it a message, and a copy or sum of a "
-    "block, take a step.",
+    help="Draw with the times of this topology, as `weft price` has them. Without it a message "
+    "takes one step, and so does a copy or sum of a block.",
 )  # fmt: skip
 @click.option(
     "--bytes", "size", callback=_size, metavar="SIZE",
-    help="Of the whole message, so that there are chunks; K is 1024. Without it, one a block.",
+    help="Bytes of the whole message; K is 1024. Without it each block is one chunk.",
 )  # fmt: skip
 @click.option(
     "--chunk", default="64K", show_default=True, callback=_size, metavar="SIZE",
     help="Bytes of a chunk at most.",
 )  # fmt: skip
-@_file("svg", "The message pattern: a column a rank, time downwards.")
-@_file("timeline", "A trace for ui.perfetto.dev and chrome://tracing (JSON).")
-@_file("html", "One page with both, to zoom in; it needs no other file.")
-@_file("json", "The plan, as `weft.plan.plan_from_json` reads it.")
+@_file("svg", "Draw the messages: a column for each rank, time downwards.")
+@_file("timeline", "Write a trace for ui.perfetto.dev and chrome://tracing (JSON).")
+@_file("html", "Write one page with both pictures, to zoom in; it needs no other file.")
+@_file("json", "Write the plan, as `weft.plan.plan_from_json` reads it.")
 def show(
     algorithm: str,
     ranks: int,
@@ -69,10 +69,10 @@ def show(
     html_file: TextIO | None,
     json_file: TextIO | None,
 ) -> None:
-    """Shows the plan of ALGORITHM: as text, unless a file is asked for.
+    """Shows the plan of ALGORITHM: as text, or in the files that you name.
 
-    Drawings have the times of the cost model. x2[0] is rank 2's block
-    0, Σ0-2[1] the sum of three ranks' block 1, y[3] a block of the result; after a dot stands the
+    Drawings have the times of the cost model. In them x2[0] is block 0 of rank 2, Σ0-2[1] is the
+    sum of block 1 of ranks 0 to 2, and y[3] is a block of the result. The number after a dot is the
     chunk.
     """
     # Imported here: `weft --help` must not wait for them.

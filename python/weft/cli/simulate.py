@@ -39,15 +39,17 @@ def _progress() -> Iterator[Callable[[int], None] | None]:
 
 @click.command(epilog=_EPILOG)
 @call_options
-@click.option("--energy", is_flag=True, help="Joules of the links that carry traffic.")
+@click.option(
+    "--energy", is_flag=True, help="Also add up the joules of the links that carry traffic."
+)
 @click.option(
     "--model", type=click.Choice(["smpi", "plain"]), default="smpi", show_default=True,
-    help="Latencies and bandwidths: by size, as SimGrid has measured of MPI; or as they are.",
+    help="smpi: SimGrid's model of MPI, by a message's size; plain: the topology as it is written.",
 )  # fmt: skip
 def simulate(
     algorithm: str, json_file: IO[str] | None, energy: bool, model: str, **asked: Any
 ) -> None:
-    """Simulates ALGORITHM: its plan on a topology, with SimGrid's contention."""
+    """Simulates ALGORITHM: runs its plan on a topology in SimGrid, with contention."""
     from weft.simulation import simulate
 
     try:

@@ -26,7 +26,7 @@ Examples:
 
 
 def described(topology: Any) -> dict[str, Any]:
-    """What `weft topology` shows, as one JSON object: seconds, bytes a second, watts."""
+    """Everything that `weft topology` shows, as one JSON object: seconds, bytes a second, watts."""
     links = Counter(
         (link.latency, link.bandwidth, link.overhead, link.full_duplex, link.shared, link.memory,
          link.idle_watts, link.busy_watts)
@@ -73,23 +73,27 @@ def _ways(topology: Any) -> list[dict[str, Any]]:
 
 @click.command(epilog=_EPILOG)
 @click.argument("source", metavar="NAME|FILE", required=False)
-@click.option("--nodes", type=click.IntRange(1), help="Instead of the number in the file.")
-@click.option("--measure", "measures", is_flag=True, help="This machine, in some seconds.")
-@click.option("--job", is_flag=True, help="The ranks of a job: each runs this, rank 0 says it.")
-@click.option("--ranks", type=click.IntRange(2), help="To measure; by default one a core.")
+@click.option("--nodes", type=click.IntRange(1), help="Nodes, instead of the number in the file.")
+@click.option("--measure", "measures", is_flag=True, help="Measure this machine, in some seconds.")
+@click.option(
+    "--job", is_flag=True, help="Measure the ranks of a job: each runs this, rank 0 shows it."
+)
+@click.option(
+    "--ranks", type=click.IntRange(2), help="Ranks to measure; default: one for each core."
+)
 @click.option(
     "--rounds", type=click.IntRange(1), default=5, show_default=True,
-    help="Of measuring, each with fresh processes: medians count.",
+    help="Rounds of measuring, each with fresh processes; medians count.",
 )  # fmt: skip
 @click.option(
     "--output", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
-    help="Where what was measured goes, as YAML; else it is shown.",
+    help="Write the measured topology as YAML, instead of showing it.",
 )  # fmt: skip
 @click.option(
     "--simgrid", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
-    help="Writes a platform of SimGrid, for smpirun.",
+    help="Write a platform of SimGrid, for smpirun.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object to standard output.")
 def topology(
     source: str | None,
     nodes: int | None,
@@ -101,11 +105,11 @@ def topology(
     simgrid: Path | None,
     as_json: bool,
 ) -> None:
-    """Shows a topology: one that comes with Weft, by name, or a file (docs/topology.md).
+    """Shows a topology: a shipped one, by name, or a file (docs/topology.md).
 
-    With --measure it is this machine: latencies and bandwidths between processes on its cores, and
-    the rates of copies and reductions. With --job it is that and the network between the nodes of
-    a job, which a launcher starts.
+    --measure measures this machine: latencies and bandwidths between processes on its cores, and
+    the rates of copies and reductions. --job measures the nodes of a job, which a launcher starts,
+    and the network between them.
     """
     from weft.topology import load
     from weft.topology.simgrid import write_platform

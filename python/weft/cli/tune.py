@@ -1,4 +1,4 @@
-"""`weft tune`: finds which algorithm serves each call best, and writes the tuning file."""
+"""`weft tune`: finds the best algorithm for each call, and writes the tuning file."""
 
 from __future__ import annotations
 
@@ -57,38 +57,39 @@ def _words(known: tuple[str, ...]) -> Callable[..., list[str]]:
 @click.option("--ranks", type=RankCounts(), help="Rank counts; default: 2, 4, ... up to the cores.")
 @click.option(
     "--collectives", default=",".join(TUNED), callback=_words(TUNED), metavar="LIST",
-    help="Default: all.",
+    help="Collectives to tune; default: all.",
 )  # fmt: skip
 @click.option(
     "--bytes", "sizes", default=_SIZES, show_default=True, callback=_sizes, metavar="LIST",
-    help="Of the whole message, as nccl-tests count; K is 1024.",
+    help="Bytes of the whole message, as nccl-tests count; K is 1024.",
 )  # fmt: skip
 @click.option(
     "--memory", default="ordinary,symmetric", show_default=True,
-    callback=_words(("ordinary", "symmetric")), metavar="LIST", help="Where buffers lie.",
+    callback=_words(("ordinary", "symmetric")), metavar="LIST", help="Memory of the buffers.",
 )  # fmt: skip
 @click.option(
-    "--topology", metavar="NAME|FILE", help="Do not measure: price on this topology instead."
+    "--topology", metavar="NAME|FILE", help="Price on this topology instead of measuring."
 )
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-    help="Default: the user's own, ~/.config/weft/tuning.json.",
+    help="Tuning file; default: your own, ~/.config/weft/tuning.json.",
 )  # fmt: skip
-@click.option("--fresh", is_flag=True, help="Begin anew, whatever the file has.")
+@click.option("--fresh", is_flag=True, help="Start again and ignore the file's rows.")
 @click.option(
     "--json", "json_file", type=click.File("w", lazy=False), metavar="FILE",
-    help="Also one JSON object a line, one line a point found now; - is standard output.",
+    help="Also write one JSON object a line, for each point found now; - is standard output.",
 )  # fmt: skip
 def tune(**options: Any) -> None:
-    """Measures which algorithm, parameters and chunk serve each collective best on this machine.
+    """Measures which algorithm, parameters and chunk are best for each collective on this machine.
 
-    For each collective, size, number of ranks and kind of memory the candidates run in fresh
-    processes, in turn, as in `weft bench`; those that are far behind are dropped early, the best go
-    through a final against the built-in choice, which stays unless it loses every turn and 3% in
-    the median. It takes some minutes for two ranks. Communicators use the file from then on
-    (docs/selection.md); `weft explain` shows what it says.
+    A point is a collective, a size, a number of ranks and a kind of memory. For each point the
+    candidates run in turn, in fresh processes, as in `weft bench`. Candidates that are far behind
+    are dropped early. The best meet the built-in choice in a final. The built-in choice stays,
+    unless it loses every turn, and the median by 3%.
 
-    The file is written after every point: stopped and started again, tune goes on where it was.
+    Tuning takes some minutes for two ranks. Communicators then use the file (docs/selection.md),
+    and `weft explain` shows what it says. The file is written after every point, so tune can be
+    stopped and started again.
 
     Exit status: 0, 1 if a rank fails, 130 after Ctrl-C.
     """
@@ -104,12 +105,12 @@ def tune(**options: Any) -> None:
 
 def _tune(console: Console, **options: Any) -> None:
     from weft.topology import load
-    from weft.tune import unsay
+    from weft.tune import forget_user_choices
     from weft.tune.measure import measure
     from weft.tune.predict import Predict
     from weft.tune.table import Table, default_file, this_machine
 
-    unsay()
+    forget_user_choices()
     topology = load(options["topology"]) if options["topology"] else None
     take: Measure = measure if topology is None else Predict(topology)
     how = "measured" if topology is None else "predicted"

@@ -26,11 +26,12 @@ Examples:
 """
 
 _MEANING = (
-    "Proved of each: every output holds exactly what its collective defines; no read or write "
-    "races with another; no slot and no put's source is overwritten while it may be read; nothing "
-    "waits forever; the lane is left as it was found. For every number of chunks, odd tails, "
-    "in place and not. Bits: whether all ranks get the same; one tree: and reproducibly. "
-    "Sums: partial ones of f16 and bf16; wire: roundings of float32 on a way, at most."
+    "Proved of each plan: every output holds exactly what its collective defines; no read or write "
+    "races with another; no slot and no source of a put is overwritten while it may be read; "
+    "nothing waits forever; the lane is left as it was found. The proof covers every number of "
+    "chunks, odd tails, in place and out of place. bits: whether all ranks get the same bits; one "
+    "tree: the bits are reproducible, too. sums: how partial sums of f16 and bf16 are kept; wire: "
+    "how often, at most, a float32 contribution is rounded for the wire."
 )
 
 
@@ -44,10 +45,10 @@ class Case:
     params: dict[str, int | str | list[int]]
     claims_consistent: bool
     claims_reproducible: bool
-    refused: str = ""  # why the algorithm does not serve this; nothing else is filled in then
+    refused: str = ""  # why the algorithm refuses this; then nothing else is filled in
     proved: bool = False
     consistent: bool = False  # all ranks get identical bits
-    reproducible: bool = False  # and those of every other reproducible plan for so many ranks
+    reproducible: bool = False  # the bits of every other reproducible plan for as many ranks
     rounds_partials: bool = False
     narrowings: int = 0  # roundings of float32 for the wire that a contribution passes, at most
     scenarios: int = 0
@@ -65,12 +66,12 @@ class Case:
 @click.option("--ranks", type=RankCounts(), default="1-17", show_default=True, help="Rank counts.")
 @click.option(
     "--param", "params", type=Parameter(), multiple=True,
-    help="A parameter of the plan; may be given several times. Roots, where there are some, are "
-    "the first, the second, a middle one and the last, or this.",
+    help="A parameter of the plan; may be given several times. Without root=RANK, rooted "
+    "collectives are proved with the first, the second, a middle and the last rank as root.",
 )  # fmt: skip
 @click.option(
     "--json", "json_file", type=click.File("w", lazy=False), metavar="FILE",
-    help="One JSON object with a case for each plan; - is standard output.",
+    help="Write one JSON object with a case for each plan; - is standard output.",
 )  # fmt: skip
 def verify_command(
     algorithm: str | None,
@@ -78,12 +79,12 @@ def verify_command(
     params: tuple[tuple[str, int | str | list[int]], ...],
     json_file: TextIO | None,
 ) -> None:
-    """Proves the plans of an algorithm, of those that a Python file registers, or of all.
+    """Proves plans: of one algorithm, of the algorithms in a Python file, or of all.
 
-    Plans are executed symbolically, all ranks together; what was found wrong is printed with rank
-    and step. A plan knows no byte count, so the proof is for every size.
+    All ranks of a plan are executed together, on symbolic values. A fault is printed with its rank
+    and step. A plan knows no byte count, so the proof holds for every size.
 
-    Exit status: 0, 1 if a plan is wrong or its algorithm claims what does not hold, 130 after
+    Exit status: 0; 1 if a plan is wrong or a claim of its algorithm does not hold; 130 after
     Ctrl-C.
     """
     try:
@@ -173,7 +174,7 @@ def _named(case: Case) -> str:
 
 def _outcome(case: Case) -> tuple[str, str, str, str]:
     if case.refused:
-        return case.algorithm, "[yellow]not served[/]", "", ""
+        return case.algorithm, "[yellow]refused[/]", "", ""
     if not case.proved:
         return case.algorithm, "[bold red]WRONG[/]", "", ""
     bits = partials = "-"
@@ -211,4 +212,4 @@ def _refusals(cases: list[Case]) -> Iterator[str]:
     for (name, reason), alike in groupby(cases, lambda case: (case.algorithm, case.refused)):
         if reason:
             counts = ", ".join(str(case.ranks) for case in alike)
-            yield f"{name} does not serve {counts} ranks: {reason}"
+            yield f"{name} refuses {counts} ranks: {reason}"
