@@ -31,7 +31,7 @@ Run::Way Run::way_to(const Prepared& now, std::size_t i, const Span& part) {
   Endpoint& endpoint = lane_->endpoint;
   if (!endpoint.loads(peer)) {
     const std::size_t bytes = part.count * binding_->element;
-    const auto reader = static_cast<std::size_t>(step.peers[i].at(round_));
+    const auto reader = static_cast<std::size_t>(step.peers[i].at(at_.round));
     if (!step.dst.empty() && remote_[reader].output && endpoint.lands(peer, bytes))
       return {Way::kLanded};
     return {endpoint.carries(peer, bytes) ? Way::kCarried : Way::kStaged};

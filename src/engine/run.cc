@@ -27,10 +27,7 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
   binding_ = &binding;
   lane_ = &lane;
   rank_ = rank;
-  section_ = 0;
-  round_ = 0;
-  step_ = 0;
-  trip_ = 0;
+  at_ = {};
   blocked_on_ = -1;
   read_in_place_ = false;
   debts_.clear();
@@ -45,7 +42,7 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
   }
   if (binding.plan->program.empty()) return;
   expose();
-  enter_round();
+  round_.prepare(binding, 0, 0);
 }
 
 // Whoever writes into others' outputs is written into by them.
@@ -61,34 +58,12 @@ void Run::expose() {
     lane_->endpoint.expose(binding_->user[1], bytes);
 }
 
-void Run::enter_round() {
-  round_steps_.prepare(*binding_, section_, round_);
-  trip_ = 0;
-  step_ = 0;
-}
-
-bool Run::next_round() {
-  const Program& program = binding_->plan->program;
-  if (++round_ == program[section_].rounds) {
-    round_ = 0;
-    if (++section_ == program.size()) return false;
-  }
-  enter_round();
-  return true;
-}
-
 bool Run::advance() {
-  const std::size_t sections = binding_->plan->program.size();
-  while (section_ < sections) {
-    const std::vector<Prepared>& steps = round_steps_.steps;
-    for (; trip_ < round_steps_.trips; ++trip_, step_ = 0) {
-      for (; step_ < steps.size(); ++step_) {
-        const Prepared& now = steps[step_];
-        std::size_t chunk = trip_ - now.step->lag;  // wraps to huge before the step's first trip
-        if (now.has(chunk) && !go(now, chunk)) return false;
-      }
-    }
-    if (!next_round()) break;
+  const Program& program = binding_->plan->program;
+  while (at_.section < program.size()) {
+    for (; at_.settle(round_); ++at_.step)
+      if (!go(round_.steps[at_.step], at_.chunk(round_))) return false;
+    if (at_.next_round(program)) round_.prepare(*binding_, at_.section, at_.round);
   }
   if (!flushed() || !sent()) return false;
   if (read_in_place_) confirm_reads();
@@ -104,9 +79,10 @@ void Run::refuse(const std::string& what) const {
 std::string Run::where() const {
   const Program& program = binding_->plan->program;
   std::string text = describe(*binding_) + " (" + binding_->plan->shape.algorithm + ")";
-  if (section_ >= program.size()) return "the end of " + text;
-  return "step " + std::to_string(step_ + 1) + " \"" + to_text(program[section_].steps[step_]) +
-         "\", chunk " + std::to_string(trip_ - program[section_].steps[step_].lag) + " of " + text;
+  if (at_.section >= program.size()) return "the end of " + text;
+  return "step " + std::to_string(at_.step + 1) + " \"" +
+         to_text(program[at_.section].steps[at_.step]) + "\", chunk " +
+         std::to_string(at_.chunk(round_)) + " of " + text;
 }
 
 }  // namespace weft

@@ -52,7 +52,7 @@ class Run {
   std::string where() const;
 
  private:
-  using Prepared = Round::Prepared;
+  using Prepared = PreparedStep;
   using Place = Round::Place;
   // How a put's payload gets to one reader.
   struct Way {
@@ -67,8 +67,6 @@ class Run {
   };
 
   void expose();
-  void enter_round();
-  bool next_round();
   bool go(const Prepared& now, std::size_t chunk);
   bool copy(const Prepared& now, std::size_t chunk);
   bool reduce(const Prepared& now, std::size_t chunk);
@@ -90,7 +88,7 @@ class Run {
   }
   // Operand number `i` of a step: its destinations, then its sources.
   const Place& place(const Prepared& now, std::size_t i) const {
-    return round_steps_.places[now.places + i];
+    return round_.places[now.operands + i];
   }
   // Bytes before the chunk in its buffer.
   std::size_t offset_of(const Place& place, const Span& span) const {
@@ -131,17 +129,15 @@ class Run {
   [[noreturn]] void refuse(const std::string& what) const;
   [[noreturn]] void mismatch(int member, const Signature& ours, const Signature& theirs) const;
 
-  int peer_of(const Index& index) const { return binding_->member(index.at(round_)); }
+  int peer_of(const Index& index) const { return binding_->member(index.at(at_.round)); }
   int channel_of(int channel) const { return binding_->first_channel + channel; }
 
   const Binding* binding_ = nullptr;
   LaneState* lane_ = nullptr;
   int rank_ = 0;
 
-  std::size_t section_ = 0;
-  int round_ = 0;
-  std::size_t trip_ = 0, step_ = 0;
-  Round round_steps_;
+  Position at_;
+  Round round_;  // that it stands in
   int blocked_on_ = -1;
   bool read_in_place_ = false;  // a peer's buffer was read
 

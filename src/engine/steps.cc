@@ -154,9 +154,9 @@ bool Run::wait(const Prepared& now) {
     blocked_on_ = peer;
     return false;
   }
-  compare(step.peers[0].at(round_), *arrival.header, now.elements);
+  compare(step.peers[0].at(at_.round), *arrival.header, now.elements);
   ++stream.waited;
-  Remote& remote = remote_[static_cast<std::size_t>(step.peers[0].at(round_))];
+  Remote& remote = remote_[static_cast<std::size_t>(step.peers[0].at(at_.round))];
   if (arrival.header->bytes == 0) remote.input = arrival.header->input;
   if (arrival.header->bytes == 0 || arrival.header->bytes > kInlineBytes)
     remote.output = arrival.header->output;

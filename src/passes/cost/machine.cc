@@ -20,9 +20,10 @@ Machine::Machine(const Programs& programs, const Call& call, const Topology& top
       timeline_(timeline) {
   const PlanShape& shape = programs.shape();
   for (const Topology::Link& link : topology.links) has_memory_ = has_memory_ || link.memory;
-  for (int i = 0; i < programs.count(); ++i) codes_.emplace_back(programs.program(i), call.cut);
+  for (int i = 0; i < programs.count(); ++i)
+    prepared_.emplace_back(programs.program(i), call.cut.input, call.cut.output, call.cut.chunk);
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    ranks_.push_back({Cursor(codes_[static_cast<std::size_t>(programs.number(rank))], call.cut)});
+    ranks_.push_back({Cursor(prepared_[static_cast<std::size_t>(programs.number(rank))])});
     ranks_.back().now = topology.call;
     for (const Channel& channel : shape.channels)
       ranks_.back().out.emplace_back().slots.resize(static_cast<std::size_t>(channel.slots));
@@ -71,7 +72,7 @@ void Machine::record(int rank, double start) {
   const Rank& own = state(rank);
   const Cursor& at = own.cursor;
   timeline_->steps.push_back({rank, static_cast<int>(at.section()), static_cast<int>(at.at()),
-                              at.round(), at.chunk(), start, own.began, own.now});
+                              at.round(), static_cast<int>(at.chunk()), start, own.began, own.now});
 }
 
 void Machine::wake(int rank, Held held) {

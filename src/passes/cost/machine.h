@@ -12,13 +12,19 @@
 #include <cstdint>
 #include <vector>
 
-#include "passes/cost/cursor.h"
 #include "passes/cost/flow.h"
 #include "passes/cost/programs.h"
 #include "passes/cost/streams.h"
+#include "plan/walk.h"
 #include "weft/price.h"
 
 namespace weft::cost {
+
+// How the buffers of a call are cut, the same on all ranks.
+struct Cut {
+  Partition input, output;
+  std::size_t chunk = 1;  // elements
+};
 
 // What is the same for all ranks of a call.
 struct Call {
@@ -122,7 +128,7 @@ class Machine {
   const Call& call_;
   const Topology::Rates rates_;
   Streams streams_;
-  std::vector<Code> codes_;
+  std::vector<PreparedProgram> prepared_;  // by number: ranks that are alike share one
   std::vector<Rank> ranks_;
   std::vector<int> ready_;
   Timeline* timeline_;

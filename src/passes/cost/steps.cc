@@ -69,7 +69,7 @@ void Machine::fill_slots(int rank) {
     if (operand.buffer != Buffer::kSlot) continue;
     Outbox& box = outbox(rank, operand.channel);
     box.filled = true;
-    box.bytes = payload(operand.channel, cursor.count());
+    box.bytes = payload(operand.channel, cursor.span().count);
   }
 }
 
@@ -80,8 +80,8 @@ double Machine::read(int rank, double rate) {
   double here = 0, fetched = 0, asked = 0;
   for (const Operand& source : cursor.step()->src) {
     const bool slot = source.buffer == Buffer::kSlot;
-    const double bytes = slot ? payload(source.channel, cursor.count())
-                              : static_cast<double>(cursor.count()) * call_.element;
+    const double bytes = slot ? payload(source.channel, cursor.span().count)
+                              : static_cast<double>(cursor.span().count) * call_.element;
     here += time(bytes, rate);
     if (slot && !has_memory_) continue;
     const int owner = peer_of(rank, source.rank);
@@ -115,7 +115,7 @@ bool Machine::copy(int rank) {
         (placed || (call_.in_place && source.buffer == Buffer::kInput)))
       --writes;
   if (writes > 0) {
-    const double bytes = static_cast<double>(own.cursor.count()) * call_.element;
+    const double bytes = static_cast<double>(own.cursor.span().count) * call_.element;
     own.now += read(rank, rates_.copy) + (writes - 1) * time(bytes, rates_.copy);
   }
   fill_slots(rank);
@@ -129,9 +129,10 @@ bool Machine::reduce(int rank) {
   double seconds = read(rank, rates_.reduce);
   for (const Operand& target : step.dst)
     if (target.buffer == Buffer::kSlot)
-      seconds = std::max(seconds, time(payload(target.channel, own.cursor.count()), rates_.store));
+      seconds =
+          std::max(seconds, time(payload(target.channel, own.cursor.span().count), rates_.store));
   own.now += seconds;
-  const double bytes = static_cast<double>(own.cursor.count()) * call_.element;
+  const double bytes = static_cast<double>(own.cursor.span().count) * call_.element;
   own.now += static_cast<double>(step.dst.size() - 1) * time(bytes, rates_.copy);
   fill_slots(rank);
   return true;
@@ -141,7 +142,7 @@ bool Machine::put(int rank) {
   Rank& own = state(rank);
   const Step& step = *own.cursor.step();
   if (!slot_free(rank, step.channel)) return false;
-  const double bytes = payload(step.channel, own.cursor.count());
+  const double bytes = payload(step.channel, own.cursor.span().count);
   const bool delivers = !step.dst.empty();
   bool lazy = !delivers;
   if (has_memory_) {

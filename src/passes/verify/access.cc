@@ -14,7 +14,7 @@ bool Machine::place_of(int rank, const Operand& operand, std::size_t& first) {
   int owner = peer_of(rank, operand.rank), block = peer_of(rank, operand.range.block);
   const Scenario& call = scenario(rank);
   const Scenario& sums = variables(rank);
-  if (sums.size(owner, operand.range, cursor.round()) != cursor.sum()) {
+  if (sums.size(owner, operand.range, cursor.round()) != state(rank).sum) {
     std::size_t size = call.size(owner, operand.range, cursor.round());
     fault(Fault::kMalformed, rank,
           "an operand has " + std::to_string(size) + " elements and the step's range " +
@@ -114,7 +114,7 @@ void Machine::fill(int rank, int channel, const std::vector<Value>& values) {
   slot.filled = true;
   slot.event = state(rank).event;
   slot.extent = state(rank).cursor.extent();
-  slot.sum = state(rank).cursor.sum();
+  slot.sum = state(rank).sum;
   slot.values = values;
   if (plan(rank).shape.channels[c].width == Width::kWide) return;
   for (Value& value : slot.values) value = trees_.rounded(value);

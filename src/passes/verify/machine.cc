@@ -55,7 +55,8 @@ bool Machine::advance(int rank) {
   own.hold = hold_of(rank);
   if (own.hold) return false;
   if (!own.cursor.step()) return finish(rank);
-  log(rank, own.cursor.place());
+  log(rank, place_at(rank));
+  own.sum = variables(rank).size(rank, own.cursor.step()->extent, own.cursor.round());
   perform(rank);
   own.cursor.advance();
   return true;
@@ -64,7 +65,10 @@ bool Machine::advance(int rank) {
 void Machine::start(int rank) {
   Rank& own = state(rank);
   own.started = true;
-  own.cursor = Cursor(runs_[own.run], rank);
+  own.program = PreparedProgram(plan(rank).programs[static_cast<std::size_t>(rank)],
+                                scenario(rank).part(rank, Buffer::kInput),
+                                scenario(rank).part(rank, Buffer::kOutput), kChunk);
+  own.cursor = Cursor(own.program);
   own.slots.assign(plan(rank).shape.channels.size(), {});
   traffic_.begin_run(rank, plan(rank).shape.channels);
   Place place;
@@ -76,10 +80,7 @@ void Machine::start(int rank) {
 
 bool Machine::finish(int rank) {
   Rank& own = state(rank);
-  Place place;
-  place.rank = rank;
-  place.step = Place::kEnd;
-  log(rank, place);
+  log(rank, place_at(rank));
   traffic_.flush(rank, now(rank));
   check_left_over(rank);
   if (plan(rank).shape.collective == Collective::kBarrier) check_barrier(rank);
@@ -185,12 +186,8 @@ void Machine::report_unreceived() {
 std::string Machine::stands_at(int rank) const {
   const Rank& own = state(rank);
   if (own.run == runs_.size()) return name(rank) + " is through";
-  Place place;
-  place.rank = rank;
-  place.step = Place::kEnd;
-  if (own.cursor.step()) place = own.cursor.place();
   return name(rank) + " waits for rank " + std::to_string(own.hold.peer) + " at " +
-         describe(plan(rank), place);
+         describe(plan(rank), place_at(rank));
 }
 
 // Only those that are in a circle, or wait for one that is through: the others wait for them.
@@ -204,15 +201,22 @@ void Machine::report_stuck() {
     for (std::size_t i = 0; i < ranks_.size() && at != rank && state(at).run < runs_.size(); ++i)
       at = state(at).hold.peer;
     if (at != rank && state(hold.peer).run < runs_.size()) continue;
-    Place place;
-    place.rank = rank;
-    place.step = Place::kEnd;
-    if (state(rank).cursor.step()) place = state(rank).cursor.place();
-    log(rank, place);
+    log(rank, place_at(rank));
     fault(Fault::kDeadlock, rank,
           "waits for " + std::string(kWhat[hold.why]) + name(hold.peer) + " on channel " +
               std::to_string(hold.channel) + "; " + stands_at(hold.peer));
   }
+}
+
+// Where the rank stands; the run is log()'s to fill in.
+Place Machine::place_at(int rank) const {
+  Place place;
+  place.rank = rank;
+  place.step = Place::kEnd;
+  const Cursor& at = state(rank).cursor;
+  if (!at.step()) return place;
+  return {rank,       0,         static_cast<int>(at.section()),
+          at.round(), at.trip(), static_cast<int>(at.at())};
 }
 
 void Machine::log(int rank, Place place) {

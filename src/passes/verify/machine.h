@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "passes/verify/cursor.h"
 #include "passes/verify/memory.h"
 #include "passes/verify/report.h"
 #include "passes/verify/scenario.h"
 #include "passes/verify/traffic.h"
 #include "passes/verify/values.h"
+#include "plan/walk.h"
 
 namespace weft::verifier {
 
@@ -50,7 +50,9 @@ class Machine {
   struct Rank {
     std::size_t run = 0;
     bool started = false;
+    PreparedProgram program;
     Cursor cursor;
+    Sum sum = 0;      // of the step under way: its extent for all counts
     Event event = 0;  // the step under way
     Hold hold;
     std::vector<OwnSlot> slots;
@@ -108,6 +110,7 @@ class Machine {
   Memory& memory_of(int rank) { return memories_[state(rank).run]; }
   Access now(int rank) const { return clocks_.now(rank, state(rank).event); }
   int peer_of(int rank, const Index& index) const { return index.at(state(rank).cursor.round()); }
+  Place place_at(int rank) const;
   void log(int rank, Place place);
   void fault(Fault fault, int rank, const std::string& text);
   std::string where(Event event) const;

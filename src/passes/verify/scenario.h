@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/partition.h"
+#include "plan/walk.h"
 #include "weft/plan.h"
 
 namespace weft::verifier {
@@ -38,8 +38,7 @@ struct Scenario {
   }
   // Elements of a range in `round`; 0 for a range of no blocks.
   std::size_t size(int rank, const Range& range, int round) const {
-    if (range.blocks == 0) return 0;
-    return part(rank, range.buffer).size(range.block.at(round), range.blocks);
+    return size_of(range, round, part(rank, Buffer::kInput), part(rank, Buffer::kOutput));
   }
 };
 

@@ -53,7 +53,7 @@ void Machine::reduce(int rank) {
 bool Machine::same_size(int rank, std::size_t extent, Sum sum, const std::string& other,
                         Event event) {
   const Cursor& cursor = state(rank).cursor;
-  if (cursor.sum() == sum) return true;
+  if (state(rank).sum == sum) return true;
   const std::string mine = std::to_string(cursor.extent()), theirs = std::to_string(extent);
   fault(Fault::kMalformed, rank,
         "goes with " + mine + " elements, but " + other + " with " + theirs + " at " +
@@ -74,7 +74,7 @@ Message Machine::message_of(int rank) const {
   message.run = static_cast<int>(state(rank).run);
   message.event = state(rank).event;
   message.extent = cursor.extent();
-  message.sum = cursor.sum();
+  message.sum = state(rank).sum;
   for (const Index& peer : cursor.step()->peers)
     message.readers.push_back({{peer_of(rank, peer), 0, 0}, false});
   return message;
