@@ -1,4 +1,4 @@
-"""What callers pass, checked: every rank refuses alike what no rank can use.
+"""Checks of arguments: every rank refuses what no rank can use.
 
 Each function returns the argument as the core takes it, or raises `InvalidArgument`, which starts
 with `who`: the rank, the call and the argument.
@@ -28,7 +28,7 @@ def whole(value: Any, who: str, least: int = -_MOST_INT - 1, most: int = _MOST_I
 
 
 def counts(values: Iterable[Any] | None, who: str, size: int) -> list[int] | None:
-    """One number of elements a rank, or None."""
+    """One number of elements for each rank, or None."""
     if values is None:
         return None
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):

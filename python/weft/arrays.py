@@ -1,4 +1,4 @@
-"""What counts as an array, what a result is made of, and symmetric memory."""
+"""Inputs as arrays, results, and symmetric memory."""
 
 from __future__ import annotations
 

@@ -1,26 +1,27 @@
-"""Communicators for NumPy arrays and whatever else lies in the CPU's memory.
+"""Communicators for NumPy arrays and other arrays in the CPU's memory.
 
 Arrays. An input is a NumPy array, any object with DLPack (a PyTorch tensor, ...) or the buffer
 protocol (`bytearray`, `array.array`, `memoryview`). Inputs that are not contiguous are copied.
 The result is a new array, or `out` if it is given: contiguous, writable, of the input's dtype and
-of as many elements as the result has. `out` may be the input itself where the collective allows
-it (allreduce, broadcast, reduce, alltoall): that is in place. A new result is a tensor where the
-input has `new_empty` (PyTorch), else a NumPy array. Memory from `weft.empty` needs one copy less.
+of as many elements as the result has. If the collective allows it (allreduce, broadcast, reduce,
+alltoall), `out` may be the input: the call is then in place. A new result is a tensor if the input
+has `new_empty` (PyTorch), else a NumPy array. Memory from `weft.empty` needs one copy less.
 
 Calls. All ranks call the same collectives in the same order with equal counts, dtypes, reductions
-and roots; else every rank that receives from another gets `Mismatch`, the rest `Aborted`. A rank
-that only sends, such as each of two that name themselves the root of one broadcast, may return
-first: the difference is then found where the rank next waits, or at `close`, if the other's message
-has arrived by then. `algorithm` overrides the choice ("ring",
+and roots. Otherwise every rank that receives from a different call gets `Mismatch`, the rest
+`Aborted`. A rank that only sends may return first. An example is two ranks that both name
+themselves the root of one broadcast. The difference is then found when the rank next waits, or at
+`close`, if the other's message has arrived by then. `algorithm` overrides the choice ("ring",
 "allreduce/multi_leader(node=4,chunk=64K)"; see docs/selection.md), equal on all ranks;
-`symmetric=True` says that the arrays of all ranks come from `weft.empty`, so that what was measured
-there decides. `timeout` (seconds) overrides the communicator's. With `async_op=True` a call returns
-a `Request` at once, and its arrays must be left alone until that has finished; without, Ctrl-C
-takes effect when the call ends.
+`symmetric=True` says that the arrays of all ranks come from `weft.empty`. Rows of a tuning file
+that were measured with such arrays then apply. `timeout` (seconds) overrides the communicator's.
+With `async_op=True` a call returns
+a `Request` at once, and its arrays must not be touched until the request has finished. Without it,
+Ctrl-C takes effect when the call ends.
 
-Thread safety: all methods may be called from any thread, without the GIL being held while they
-wait, but threads that use one communicator must agree on the order of its collectives with the
-other ranks. Errors are in `weft.errors`.
+Thread safety: all methods may be called from any thread, and release the GIL while they wait.
+Threads that share a communicator must agree on the order of its collectives with the other ranks.
+Errors are in `weft.errors`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from weft.errors import InvalidArgument
 from weft.request import Request
 
 ANY_SOURCE: int = _core.ANY_SOURCE
-"""As `source` of a receive: whoever sends first."""
+"""As `source` of a receive: the first rank that sends."""
 
 
 # Options of a call for which None says "as usual".
@@ -355,9 +356,9 @@ class Communicator:
         """Waits until peers have read what was sent to them, then leaves. May be called again.
 
         Raises:
-            Mismatch: where a peer has sent something by then that no call here has received, as
-                where two ranks each name themselves the root of a broadcast. It has left all the
-                same.
+            Mismatch: a peer has sent something that no call here has received. An example is two
+                ranks that both name themselves the root of a broadcast. The communicator has left
+                nevertheless.
         """
         self._core.close()
 
@@ -387,7 +388,7 @@ class Communicator:
             raise
 
     def topology(self) -> _core.Topology:
-        """What joins the ranks, measured: nodes, sockets, links, rates of copies and reductions.
+        """Measures what joins the ranks: nodes, sockets, links, rates of copies and reductions.
 
         Collective, with nothing else under way on this communicator; equal on all ranks. For
         `weft.price`, `weft.simulate` and the commands that take a topology:

@@ -23,10 +23,10 @@ def fit(
 
         weft.fit("lr_lr", "tsubame3", ranks=64)     # {"node": 4}
 
-    By name: `node` is the number of ranks a node, if all nodes have equally many consecutive ones,
-    else `place` the node of each rank; `tree` the topology as a tree. What the algorithm does not
-    ask for, or refuses, is left out. Pricing and simulating an algorithm by its name fill in the
-    same.
+    `node` is the number of ranks in a node, if all nodes have equally many consecutive ranks.
+    Otherwise `place` is the node of each rank. `tree` is the topology as a tree. Parameters that
+    the algorithm does not ask for, or refuses, are left out. Pricing and simulating an algorithm by
+    its name fill in the same parameters.
 
     Args:
         algorithm: its name.
@@ -63,7 +63,7 @@ def price(
     in_place: bool = True,
     slot_bytes: int = 0,
 ) -> Price:
-    """What an algorithm, or a plan at hand, costs: its critical path on a topology.
+    """Prices an algorithm or a plan: its critical path on a topology.
 
         weft.price("allreduce/ring", "tsubame3", ranks=256, nbytes=32 << 20).seconds
 

@@ -1,4 +1,4 @@
-"""Who this rank is, and where ranks may meet: what the environment says, in one order.
+"""This rank, and where ranks meet: reads the environment in a fixed order.
 
 Rank and size: RANK and WORLD_SIZE (torchrun's, or the user's), else the launcher's own variables.
 The place: MASTER_ADDR and MASTER_PORT, each else what follows from the launcher.
@@ -53,15 +53,15 @@ def launch_environment() -> dict[str, str]:
 
     Call it before `torch.distributed.init_process_group`, with any backend. RANK, WORLD_SIZE,
     LOCAL_RANK, MASTER_ADDR and MASTER_PORT are set in `os.environ` where they are not set; under
-    torchrun none is missing, and where nobody launched the program nothing is set. Not thread
+    torchrun none is missing, and if nobody launched the program nothing is set. Not thread
     safe.
 
     Returns:
         What it has set.
 
     Raises:
-        InvalidArgument: where variables contradict each other or are incomplete, or where the
-            launcher does not say on which host rank 0 is, naming the remedy.
+        InvalidArgument: variables contradict each other or are incomplete, or the launcher does not
+            say on which host rank 0 is. The error names the remedy.
     """
     launch = None if _by_torchrun() else find_launch()
     if launch is None:
@@ -110,9 +110,9 @@ def _check_launcher(rank: int, size: int) -> None:
         return
     try:
         launch = find_launch()
-    except InvalidArgument:  # to set RANK and WORLD_SIZE is what mends it
+    except InvalidArgument:  # the remedy is to set RANK and WORLD_SIZE
         return
-    # Another size is another world: that of processes which a rank has started.
+    # Another size is another world: processes that a rank has started.
     if launch and launch.size == size and launch.rank != rank:
         raise InvalidArgument(
             f"RANK is {rank}, but {launch.rank_name} is {launch.rank}, both of {size} ranks: unset "

@@ -1,4 +1,4 @@
-"""What Weft raises. Every message names the rank, the argument or peer, and the remedy.
+"""The errors that Weft raises. Every message names the rank, the argument or peer, and the remedy.
 
 After `PeerLost`, `Timeout`, `Mismatch` or `Communicator.abort` a communicator is dead: every
 further call on it raises `Aborted` with the first cause. The others leave it usable.
@@ -16,7 +16,7 @@ class InvalidArgument(WeftError, ValueError):
 
 
 class Unsupported(WeftError, NotImplementedError):
-    """Well formed, but this build, fabric or element type cannot serve it."""
+    """Well formed, but this build, fabric or element type does not support it."""
 
 
 class Mismatch(WeftError):

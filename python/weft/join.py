@@ -24,19 +24,20 @@ def init(
 ) -> Communicator:
     """Joins the other ranks: collective over all `size` of them.
 
-    When it returns all have come together, and nobody needs the rendezvous any more.
+    When it returns, all ranks have joined, and the rendezvous is no longer needed.
 
-    What is not given comes from the environment: RANK and WORLD_SIZE, else what Slurm's srun or an
-    mpirun says; and WEFT_RENDEZVOUS (a directory), else MASTER_ADDR and MASTER_PORT, else what
-    follows from the launcher's job (both through torch's store). docs/launching.md has commands.
+    Arguments that are not given come from the environment. Rank and size: RANK and WORLD_SIZE, else
+    the variables of Slurm's srun or an mpirun. Rendezvous: WEFT_RENDEZVOUS (a directory), else
+    MASTER_ADDR and MASTER_PORT, else a place that follows from the launcher's job (both through
+    torch's store). docs/launching.md has commands.
 
     Args:
         rank: this rank, 0 <= rank < size.
         size: the number of ranks.
         rendezvous: a directory that all ranks see and that is new for each job, a torch store,
             or any object with `set(key: str, value: bytes)` and
-            `get(key: str, seconds: float) -> bytes`. A store serves one communicator; a directory
-            or torch store any number, if all ranks make them in the same order.
+            `get(key: str, seconds: float) -> bytes`. A store is for one communicator. A directory
+            or torch store is for any number, if all ranks make them in the same order.
         timeout: seconds that any wait may last, here and later in calls.
         reproducible: sums of floating and complex elements get the same bits whatever the
             algorithm, chunks, root, placement and instruction set. Holds for all ranks if any of

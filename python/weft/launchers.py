@@ -1,7 +1,7 @@
-"""What Slurm's srun and the mpiruns tell the processes that they start.
+"""The variables that Slurm's srun and the mpiruns give to the processes that they start.
 
-torchrun says all of it by the names that torch reads (RANK, WORLD_SIZE, MASTER_ADDR, ...); the
-others have names of their own, and leave out where ranks may meet.
+torchrun sets the variables that torch reads (RANK, WORLD_SIZE, MASTER_ADDR, ...). The others use
+names of their own, and do not say where ranks may meet.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Launch:
         """Rank 0's host and a port: MASTER_ADDR and MASTER_PORT where they are set.
 
         Raises:
-            InvalidArgument: where it is known from nowhere, naming the remedy.
+            InvalidArgument: nothing says it; the error names the remedy.
         """
         address = os.environ.get("MASTER_ADDR") or self.address
         port = number("MASTER_PORT") if os.environ.get("MASTER_PORT") else self._port()
@@ -64,7 +64,7 @@ class Launch:
 
 
 def find_launch() -> Launch | None:
-    """Who launched this process; None for torchrun, and for nobody that is known.
+    """The launcher of this process; None for torchrun and for unknown ones.
 
     An mpirun inside of a Slurm job counts before the job: its daemons are what srun started.
 
@@ -131,7 +131,7 @@ def _slurm() -> Launch:
     address = first_host(os.environ["SLURM_STEP_NODELIST"])
     if os.environ.get("SLURM_STEP_NUM_NODES") == "1":
         address = "127.0.0.1"
-    # Then rank 0 is where the user's file says, which is not the order of the list.
+    # Then the user's file says where rank 0 is; the list has another order.
     elif os.environ.get("SLURM_DISTRIBUTION", "").startswith("arbitrary"):
         address = ""
     return Launch(

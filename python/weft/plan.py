@@ -32,7 +32,7 @@ The builder's words:
     b.slot(channel)                       the own slot, to be filled and sent
     b.slot(peer, channel)                 what was received
     with b.chunks(): / with b.once():     a section: chunk by chunk, or once on whole ranges
-    b.lag(trips)                          the steps that follow work so many chunks behind
+    b.lag(trips)                          the next steps work this many chunks behind
     b.copy(dst, src, of=None)             dst: one operand, or a list of two; `of`: as below
     b.reduce(dst, [src, ...], last=False) last=True: the one that scales (avg, premul_sum);
                                           tree=True: as a balanced tree, not from the left
@@ -118,14 +118,14 @@ def algorithm(
     """Registers the decorated function as an algorithm, after verifying it.
 
     It stays a plain function of a builder, so algorithms can call each other. Every rank of a
-    communicator has to register the same under a name that it gives in a call. Registering a name
-    again replaces the algorithm, save for communicators that have used it with these parameters:
-    they keep the plan. Those that come with Weft cannot be replaced.
+    communicator must register the same algorithm under a name that it gives in a call. Registering
+    a name again replaces the algorithm. Communicators that have used it with these parameters keep
+    the plan. Built-in algorithms cannot be replaced.
 
     Args:
         name: the collective and a word, "allreduce/my_ring".
         summary: one line for listings; by default the first line of the function's docstring.
-        refuses: given (ranks, params), the reason why it cannot serve them, or None.
+        refuses: given (ranks, params), returns why it does not support them, or None.
         consistent: claims that all ranks get identical bits, which is then proved too.
         reproducible: claims that sums are those of one tree over the ranks in order, rounded once,
             as reproducible communicators ask for; proved too.

@@ -10,12 +10,13 @@ from typing import Any, Protocol
 from weft.environment import meeting_place
 from weft.errors import InvalidArgument, Timeout
 
-# Communicators made by this process, for each directory and rank: all ranks count alike, so
-# the n-th weft.init() of one rank meets the n-th of the others.
+# How many communicators this process has made, for each directory and rank. The n-th weft.init() of
+# one rank so meets the n-th of the others.
 _made: Counter[tuple[str, int]] = Counter()
 
-# Connections to torch's stores, and in rank 0 what serves them, as long as the process lives: a
-# store that ended with its communicator would take those along who are on their way to the next.
+# Connections to torch's stores, and in rank 0 the stores themselves. They live as long as the
+# process. A store that ended with its communicator would fail ranks that are on their way to the
+# next one.
 _connected: dict[tuple[str, int, int], Any] = {}
 
 

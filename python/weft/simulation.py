@@ -22,7 +22,7 @@ __all__ = ["Simulation", "cheapest_chunk", "simulate"]
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a plan took in the simulation.
+    """The result of a simulation.
 
     Attributes:
         seconds: until the last rank is through.
@@ -125,8 +125,8 @@ def cheapest_chunk(
 ) -> int:
     """The bytes of a chunk that costs least: 32 KiB, four times as much and so on, or all.
 
-    Of those within 1% of the cheapest it is the largest, as each message has costs of its own
-    that the model does not count. Arguments and errors are those of `weft.price`.
+    It is the largest within 1% of the cheapest: each message has costs that the model does not
+    count. Arguments and errors are those of `weft.price`.
     """
     sizes = [nbytes or 1]
     sizes += [size for power in range(15, 41, 2) if (size := 1 << power) < nbytes]

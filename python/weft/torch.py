@@ -31,7 +31,7 @@ def register() -> None:
 
 
 def why_not_registered() -> Exception | None:
-    """What `register` failed with. None if it succeeded or was never called."""
+    """The error of `register`. None if it succeeded or was never called."""
     return _failure
 
 

@@ -17,7 +17,7 @@ __all__ = ["Future"]
 
 
 class Future(torch.futures.Future):  # type: ignore[misc]
-    """What `Work.get_future` gives, and `then` of such a future. Thread safe."""
+    """The future that `Work.get_future` returns, and `then` of such a future. Thread safe."""
 
     def __init__(self, group: str) -> None:
         """`group` is the name of the process group whose collective completes it."""

@@ -19,11 +19,11 @@ def measure(
     samples: int | None,
     progress: Callable[[str, int, int], None],
 ) -> list[list[list[Measured]]]:
-    """By library, rank and case: what was measured in all rounds together.
+    """The samples of all rounds together, by library, rank and case.
 
-    `seconds` are for each case and library, over all rounds; `samples`, if given, are so many
-    instead. `progress` hears, before each burst, the library's name, and how many bursts of how
-    many are done. Raises BurstFailed.
+    `seconds` are for each case and library, over all rounds; `samples`, if given, is a number of
+    samples instead. `progress` is called before each burst with the library's name, the number of
+    bursts done and the number of all bursts. Raises BurstFailed.
     """
     rounds = min(rounds, samples) if samples else rounds
     job = Job(cases, seconds / rounds, math.ceil(samples / rounds) if samples else None)

@@ -34,7 +34,7 @@ _CROWDED_BATCH_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Case:
-    """What is timed, the same on all ranks. The root is rank 0, the reduction a sum."""
+    """The timed call, equal on all ranks. The root is rank 0, the reduction a sum."""
 
     collective: str
     count: int  # elements of one block: the `count` of the call
@@ -64,8 +64,8 @@ class Case:
     def batch(self) -> int:
         """Operations of one sample.
 
-        A clock cannot resolve a single small one; and where ranks outnumber cores, the time of a
-        single one is decided by the order in which the system lets the ranks leave their meeting.
+        A clock cannot resolve a single small operation. Where ranks outnumber cores, the time of a
+        single one depends on the order in which the system lets the ranks leave their meeting.
         """
         crowded = self.ranks > len(os.sched_getaffinity(0))
         if self.bytes > _BATCHED_BYTES and not crowded:
@@ -83,7 +83,7 @@ class Case:
         return 1.0
 
     def algorithm_of(self, comm: Communicator) -> str | None:
-        """What Weft runs for it; None for point to point, which has nothing to choose."""
+        """The algorithm that Weft runs for it; None for point to point, which has no choice."""
         if self.collective == "sendrecv":
             return None
         return comm.algorithm_for(self.collective, self.count, self.dtype, algorithm=self.algorithm)
@@ -95,7 +95,7 @@ class Case:
         return self.count * inside, self.count * outside
 
     def sides(self, rank: int) -> tuple[int | None, int | None]:
-        """Elements of this rank's input and output; None where it has none."""
+        """Elements of this rank's input and output; None if it has none."""
         before, after = self.elements()
         if self.collective == "barrier":
             return None, None

@@ -1,4 +1,4 @@
-"""What a burst and its processes say to each other: a job in, samples out. See benchmarks/job.h."""
+"""The files between a burst and its processes: a job in, samples out. See benchmarks/job.h."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Measured:
     seconds: list[float]
 
     def line(self, index: int) -> str:
-        """What a driver writes for its case number `index`."""
+        """The file that a driver writes for its case number `index`."""
         words = [str(index), str(int(self.correct)), self.algorithm or "-"]
         return " ".join([*words, *map(repr, self.seconds)]) + "\n"
 
 
 def read_job(directory: Path) -> Job:
-    """What `write` wrote, for a driver in Python, whose batches are always the case's own."""
+    """Reads what `write` wrote, for a driver in Python. Its batches are always the case's own."""
     lines = [line.split() for line in (directory / "job").read_text().splitlines()]
     value = {words[0]: words[1] for words in lines}
     ranks, symmetric = int(value["ranks"]), value["symmetric"] == "1"
@@ -66,7 +66,7 @@ def _case(words: list[str], ranks: int, symmetric: bool) -> Case:
 
 
 def read_samples(directory: Path, ranks: int) -> list[list[Measured]]:
-    """What the drivers wrote: by rank, then by case."""
+    """The samples of the drivers: by rank, then by case."""
     return [
         [_measured(line) for line in (directory / f"samples.{rank}").read_text().splitlines()]
         for rank in range(ranks)

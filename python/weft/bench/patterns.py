@@ -21,7 +21,7 @@ def storage(dtype: str) -> np.dtype:
 
 
 def encoded(values: npt.NDArray[np.int64], dtype: str) -> np.ndarray:
-    """Integers as `dtype`. Those of 8-bit floats are bit patterns: they are only moved."""
+    """Integers as `dtype`. Values of 8-bit floats are bit patterns: they are only moved."""
     if dtype == "bfloat16":
         return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     return values.astype(storage(dtype))

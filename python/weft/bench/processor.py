@@ -18,7 +18,7 @@ def describe_processor() -> str:
 
 
 def _family() -> list[str]:
-    """What x86's kernel adds to a name that may hide the generation; nothing elsewhere."""
+    """Family and model on x86, for names that hide the generation; empty elsewhere."""
     text = Path("/proc/cpuinfo").read_text()
     family = re.search(r"^cpu family\s*: (\d+)$", text, re.MULTILINE)
     model = re.search(r"^model\s*: (\d+)$", text, re.MULTILINE)

@@ -97,7 +97,7 @@ def table(found: list[Row]) -> Table:
 
 
 def title(found: list[Row]) -> str:
-    """What rows of one run have in common, in words."""
+    """The part that all rows of a run have in common, in words."""
     row = next((row for row in found if row.library == "weft"), found[0])
     memory = ", Weft in symmetric memory" if row.symmetric else ""
     return f"{row.collective}, {row.ranks} ranks, {row.dtype}{memory}"

@@ -1,4 +1,4 @@
-"""What commands that take an algorithm share: names, own files, ranks, places, parameters."""
+"""The shared parts of commands that take an algorithm: names, files, ranks, places, parameters."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _is_count(text: str) -> bool:
 
 
 class Placement(click.ParamType):
-    """Where ranks lie, from "natural", "scattered" or "0,2,1,3"."""
+    """A placement, from "natural", "scattered" or "0,2,1,3"."""
 
     name = "WORD|LIST"
 

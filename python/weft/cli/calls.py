@@ -1,4 +1,4 @@
-"""What the commands share that take a call and a topology."""
+"""The shared parts of commands that take a call and a topology."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def call(asked: dict[str, Any]) -> dict[str, Any]:
 def answer(
     asked: dict[str, Any], topology: Any, found: Any, words: tuple[str, ...]
 ) -> dict[str, Any]:
-    """One JSON object: all that was asked, and the named values of what was found."""
+    """One JSON object: the question, and the named values of the result."""
     return {
         **{word: asked[word] for word in ("algorithm", "topology", "nbytes", "placement", "dtype")},
         "ranks": asked["ranks"] or len(topology.ranks),

@@ -162,7 +162,7 @@ def _measured(ranks: int | None, rounds: int, output: Path | None) -> dict[str, 
 
 
 def _of_job(output: Path | None) -> dict[str, Any] | None:
-    """What rank 0 has to say; None on the others."""
+    """The text of rank 0; None on the others."""
     import weft
 
     with weft.init() as comm:

@@ -37,7 +37,7 @@ _MEANING = (
 
 @dataclass
 class Case:
-    """One plan and what came of it."""
+    """One plan and the result of its proof."""
 
     algorithm: str
     collective: str
@@ -196,7 +196,7 @@ def _table(cases: list[Case]) -> Table:
         table.add_column(title, no_wrap=True)
     for title in ("calls", "seconds"):
         table.add_column(title, justify="right", no_wrap=True)
-    # What came out alike for neighbouring rank counts is one row.
+    # Neighbouring rank counts with equal results are one row.
     for (name, verdict, bits, partials), alike in groupby(cases, _outcome):
         group = list(alike)
         first, last = group[0].ranks, group[-1].ranks

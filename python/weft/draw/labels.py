@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from weft.draw.schedule import Message, Schedule, Value
 
-# What a message carries: its class in drawings, and a word for the legend.
+# Kinds of payloads: their class in drawings, and a word for the legend.
 KINDS = {
     "part": "a rank's own data",
     "sum": "a partial sum",

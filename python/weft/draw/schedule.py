@@ -21,7 +21,7 @@ _BLOCK = 64  # bytes, where nobody says how long the message is: a cache line
 
 @dataclass(frozen=True)
 class Value:
-    """What a piece of a buffer holds: whose contributions, which blocks, which chunk."""
+    """The content of a piece of a buffer: whose contributions, which blocks, which chunk."""
 
     ranks: frozenset[int]
     side: str  # input or output, whose blocks are counted

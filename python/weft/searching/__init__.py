@@ -37,11 +37,11 @@ def search(
 
         weft.search("allreduce", "tsubame3", ranks=256, nbytes=32 << 20).best.candidate
 
-    All algorithms of the collective that need no symmetric memory are priced: compositions over
-    nodes with their leaders, inner and outer algorithms and pieces, first coarsely, then step by
-    step around the best, each with chunks of several lengths. Around the best few by price the
-    search goes on by simulation. The winner is proved; what more than 64 ranks run is proved for
-    fewer nodes of the same shape.
+    All algorithms of the collective that need no symmetric memory are priced, also compositions
+    over nodes with their leaders, inner and outer algorithms and pieces. The search first prices
+    coarsely, then step by step around the best, each with chunks of several lengths. Around the
+    best few by price it goes on by simulation. The winner is proved. For more than 64 ranks it is
+    proved on fewer nodes of the same shape.
 
     Args:
         collective: "allreduce", "broadcast", ...

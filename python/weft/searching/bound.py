@@ -27,13 +27,14 @@ _CROSSING: dict[str, Callable[[int, int], float]] = {
 
 
 def bound(collective: str, topology: Topology, ranks: int, nbytes: int) -> float:
-    """Seconds in which no plan can be faster: latencies and computing left out.
+    """Seconds that every plan needs at least, without latencies and computing.
 
-    Every byte that passes between groups (nodes, and each rank by itself) goes over links that
-    leave the sender's group, and over such of the receiver's. What there is to carry it is all
-    these links, in both directions, a half-duplex one once. So T >= 2 * crossing * N / capacity.
-    For an allreduce on n nodes, each with half-duplex links of B bytes a second in all, that is
-    4 (n - 1) / n * N / B.
+    Groups are nodes, and each rank by itself. Every byte that passes between groups goes over a
+    link that leaves the sender's group, and over a link that enters the receiver's. The capacity is
+    that of all these links in both directions; a half-duplex link counts once. So T >= 2 * crossing
+    * N / capacity.
+    An example is an allreduce on n nodes, each with half-duplex links of B bytes a second in all: 4
+    (n - 1) / n * N / B.
     """
     crossing = _CROSSING.get(collective)
     if crossing is None or ranks < 2:
@@ -54,7 +55,7 @@ def _time(
     crossing: Callable[[int, int], float],
     ranks: int,
 ) -> float:
-    """For a message of one byte, where `group` says of vertices which group they are of."""
+    """For a message of one byte; `group` maps a vertex to its group."""
     count = len(set(group.values()))
     capacity = 0.0
     for link in topology.links:

@@ -1,4 +1,4 @@
-"""From coarse to fine by price: which candidates are worth more than a price."""
+"""Finds the candidates that are worth a simulation, by price, from coarse to fine."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from weft.errors import InvalidArgument
 from weft.searching.call import Call
 from weft.searching.space import Axis, Candidate, Space, chunk_axis
 
-# How many are followed at a time, in all and of one algorithm.
+# How many candidates are followed at a time, in all and of one algorithm.
 _BEAM, _OF_EACH = 6, 2
 _ROUNDS = 12
-# One price of so many messages takes some ten seconds.
+# Pricing this many messages takes some ten seconds.
 _MOST_MESSAGES = 10_000_000
 
 Heard = Callable[[int, Price], None]
 
 
 class Prices:
-    """Prices of candidates for one call, each found once, several at a time.
+    """Prices of candidates for one call: each computed once, several at a time.
 
-    Threads do: pricing holds no lock of Python's.
+    Threads are enough: pricing does not hold the GIL.
     """
 
     def __init__(self, call: Call, jobs: int, heard: Heard) -> None:
@@ -42,7 +42,7 @@ class Prices:
         return len(self._known)
 
     def of(self, candidates: Iterable[Candidate]) -> dict[Candidate, Price]:
-        """Of those that can serve the call, with the chunks that slots have room for.
+        """Of candidates that support the call, with the chunks that slots have room for.
 
         Chunk 0: messages whole, however long.
         """
@@ -65,7 +65,8 @@ class Prices:
                 params=candidate.values(), chunk=call.nbytes if whole else candidate.chunk,
                 dtype=call.dtype, slot_bytes=0 if whole else call.slot_bytes,
             )  # fmt: skip
-        except InvalidArgument:  # refused: so many ranks, or parameters that do not go together
+        except InvalidArgument:  # refused: this number of ranks, or parameters that contradict each
+            # other
             return None
 
 
@@ -74,7 +75,7 @@ def _as_cut(candidate: Candidate, found: Price) -> Candidate:
 
 
 def explore(prices: Prices, spaces: Sequence[Space]) -> dict[Candidate, Price]:
-    """Prices of all that were tried as a communicator would run them."""
+    """Prices of all candidates, as a communicator would run them."""
     whole = prices.of(c for space in spaces for c in space.coarse())
     if not whole:
         return {}
@@ -97,7 +98,7 @@ def _steps(by_name: dict[str, Space], candidate: Candidate, chunks: Axis) -> Ite
 
 
 def _promising(whole: dict[Candidate, Price]) -> list[Candidate]:
-    """Whom chunks may make the best: those whose busiest link alone does not take longer."""
+    """Candidates that another chunk may make the best: their busiest link is fast enough."""
     limit = min(found.seconds for found in whole.values())
     order = sorted(whole, key=lambda c: whole[c].seconds)
     kept: list[Candidate] = []

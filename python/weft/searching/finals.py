@@ -12,10 +12,10 @@ from weft.searching.explore import Prices
 from weft.searching.space import Candidate, Space, chunk_axis
 
 _ROUNDS = 8
-# Simulated is what is priced at so many times the best price at most.
+# Candidates up to this many times the best price are simulated,
 _SLACK = 1.3
-# And what has no more messages than these, which take some ten seconds, or than twice the shortest
-# of nearly the best price.
+# and candidates of at most this many messages, which take some ten seconds, or of twice the fewest
+# messages among the nearly best prices.
 _MANY_MESSAGES, _NEARLY = 50_000, 1.1
 
 
@@ -40,7 +40,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         call: what was searched for.
@@ -48,7 +48,7 @@ class Found:
         priced: how many candidates were priced.
         simulated: how many were simulated.
         bound: seconds that the links take in any case.
-        proved_ranks: for so many ranks the best one was proved.
+        proved_ranks: for this number of ranks the best one was proved.
     """
 
     call: Call
@@ -105,7 +105,7 @@ class Simulations:
 
 
 def by_price(tried: dict[Candidate, Price]) -> list[Candidate]:
-    """All that differ, the best first; of those that only the chunk tells apart the best one."""
+    """All outcomes, the best first; of those that differ only in the chunk, the best one."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for candidate in sorted(tried, key=lambda c: (tried[c].seconds, c.chunk)):
         kept.setdefault((candidate.algorithm, candidate.params), candidate)
@@ -142,7 +142,7 @@ def climb(
 
 
 def _same(best: Candidate, other: Candidate, tried: dict[Candidate, Price]) -> bool:
-    """Whether only longer chunks tell them apart, which cut nothing."""
+    """Whether they differ only in chunks so long that these cut nothing."""
     alike = best.params == other.params and best.algorithm == other.algorithm
     return alike and tried[best].messages == tried[other].messages
 

@@ -1,4 +1,4 @@
-"""Whether a winner is right: proved, for fewer nodes where its own number takes minutes."""
+"""Proves a winner, for fewer nodes if its own number would take minutes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _MOST_SECONDS, _GROWTH = 20.0, 6
 
 
 def prove(candidate: Candidate, ranks: int) -> int:
-    """Proves the candidate's plan and returns for how many ranks: its own, or as many as it can.
+    """Proves the candidate's plan; returns for how many ranks: its own number, or the most it can.
 
-    Fewer ranks are fewer nodes: even or odd and a power of two or not as those asked for,
-    so that the plan has the same parts. Lists, such as an order of ranks, are then left out.
+    Fewer ranks are fewer nodes. Their number is even or odd, and a power of two or not, like the
+    one asked for, so that the plan has the same parts. Lists, such as an order of ranks, are then
+    left out.
 
     Raises:
         InvalidPlan: it is wrong; with the verifier's report.
@@ -58,5 +59,5 @@ def counts_of(candidate: Candidate, ranks: int) -> list[int]:
 
 
 def _kind(nodes: int) -> tuple[bool, bool]:
-    """What algorithms make a difference of."""
+    """Properties of a number on which algorithms depend."""
     return nodes % 2 == 0, nodes & (nodes - 1) == 0

@@ -1,4 +1,4 @@
-"""What a search found, as a tuning file that communicators read (docs/selection.md)."""
+"""Saves the result of a search as a tuning file for communicators (docs/selection.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.tune.table import Table, this_machine
 
 
 def save(found: Found, path: Path) -> None:
-    """Writes a tuning file with one row: for so many ranks, on so many nodes, for about the size.
+    """Writes a tuning file with one row: for the ranks, the nodes and about the size of the call.
 
     `WEFT_TUNING=path`, or `weft.init(tuning=path)`, makes communicators run what was found.
 

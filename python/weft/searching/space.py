@@ -1,4 +1,4 @@
-"""What a search chooses from: algorithms, their parameters, and lengths of chunks."""
+"""The candidates of a search: algorithms, their parameters, and lengths of chunks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Candidate:
         return dict(self.params)
 
     def having(self, name: str, value: Value) -> Candidate:
-        """The same but for one parameter, or for the chunk."""
+        """A copy with another value of one parameter, or another chunk."""
         if name == CHUNK:
             return replace(self, chunk=value if isinstance(value, int) else 0)
         return replace(self, params=tuple((n, value if n == name else v) for n, v in self.params))
@@ -72,7 +72,7 @@ class Axis:
     coarse: tuple[Value, ...]
 
     def beside(self, value: Value) -> tuple[Value, ...]:
-        """What is tried in place of `value`: neighbours of a number, all others of a word."""
+        """Values to try instead of `value`: neighbours of a number, all other words of a word."""
         if not isinstance(value, int):
             return tuple(v for v in self.values if v != value)
         numbers = [v for v in self.values if isinstance(v, int)]
@@ -81,7 +81,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Space:
-    """One algorithm and the axes of what it may be given."""
+    """One algorithm and the axes of its parameters."""
 
     algorithm: str
     axes: Mapping[str, Axis]
@@ -98,7 +98,7 @@ class Space:
 
 
 def spaces(collective: str, topology: Topology, ranks: int) -> list[Space]:
-    """All algorithms of a collective that need no symmetric memory and serve so many ranks."""
+    """All algorithms of a collective that need no symmetric memory and support `ranks` ranks."""
     found = []
     for name in algorithm_names():
         algorithm = find_algorithm(name)

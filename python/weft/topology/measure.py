@@ -31,7 +31,7 @@ _ROUND_SECONDS = 10.0  # far more than a round takes
 
 @dataclass(frozen=True)
 class Measured:
-    """What several rounds have seen: each figure as a list, one of each round.
+    """The figures of several rounds: each is a list with one value for each round.
 
     `sockets` by rank; `links` by pair of ranks, with latency (s) and bandwidth (bytes/s); `rates`
     are copy, reduce (bytes/s), step and call (s); `by_size` are copy, reduce, fetch and store
@@ -71,7 +71,7 @@ def measure(
 
 
 def gathered(rounds: list[dict[str, Any]]) -> Measured:
-    """Of what a worker says in each round."""
+    """Of a worker's figures of each round."""
 
     def lists(parts: Sequence[dict[str, float]], *words: str) -> dict[str, list[float]]:
         return {word: [part[word] for part in parts] for word in words}

@@ -1,4 +1,4 @@
-"""Generators: nodes alike, joined by a network."""
+"""Generators: equal nodes, joined by a network."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fat_tree(
 ) -> _core.Topology:
     """Two levels: leaf switches for `nodes_a_leaf` nodes, each joined to all of `roots`.
 
-    Where a node attaches in several places, each place has leaves of its own: rails.
+    If a node attaches in several places, each place has leaves of its own: rails.
     """
     plant = Plant()
     attached = plant.add_nodes(node or single(), nodes)

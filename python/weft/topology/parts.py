@@ -1,4 +1,4 @@
-"""What topologies are put together from: wires, switches, and what a node holds."""
+"""The parts of topologies: wires, switches and nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class Switch:
-    """What all messages through a switch share; bandwidth 0 is no limit."""
+    """A switch, which all messages through it share; bandwidth 0 is no limit."""
 
     latency: float = 0.0
     bandwidth: float = 0.0
@@ -55,11 +55,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Rates:
-    """What ranks themselves do: bytes a second (0: no time), and seconds a step and a call.
+    """The rates of a rank: bytes a second (0: no time), and seconds for a step and for a call.
 
-    `reduce` counts source bytes: a + b of 8 bytes each are 16. `by_size`: copy and reduce where
-    a rank's buffers have so many bytes together, and the most at which it
-    gets what lies in peers' memory (`fetch`) and reduces into its own slots (`store`).
+    `reduce` counts source bytes: a + b of 8 bytes each are 16. `by_size` has the rates of a rank
+    whose buffers have `bytes` bytes together: `copy` and `reduce`; `fetch`, the highest rate at
+    which it reads peers' memory; `store`, the highest rate at which it reduces into its own slots.
     """
 
     copy: float = 0.0
@@ -156,7 +156,7 @@ class Plant:
         return [prefix + name for name in node.attach]
 
     def add_nodes(self, node: Node, count: int) -> list[list[str]]:
-        """Adds `count` nodes alike: by node, where the network attaches."""
+        """Adds `count` equal nodes. Returns, by node, where the network attaches."""
         return [self.add_node(node, i, f"node{i}.") for i in range(count)]
 
     def topology(self, name: str, rates: Rates, one_port: bool) -> _core.Topology:
@@ -175,7 +175,7 @@ def _check_room(parts: Sequence[object], what: str) -> None:
 
 
 def unreached(topology: _core.Topology) -> Sequence[str]:
-    """The names of the ranks that no way leads to from rank 0."""
+    """The names of the ranks that rank 0 cannot reach."""
     near: dict[int, list[int]] = {}
     for link in topology.links:
         near.setdefault(link.a, []).append(link.b)

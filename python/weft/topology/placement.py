@@ -1,4 +1,4 @@
-"""Where ranks lie: the same topology, its ranks numbered another way."""
+"""Placements: a topology with its ranks numbered another way."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ PLACEMENTS = ("natural", "scattered")
 def placed(
     topology: Topology, placement: str | Sequence[int], *, ranks: int | None = None
 ) -> Topology:
-    """The topology with its first `ranks` ranks in other places of theirs.
+    """The topology with its first `ranks` ranks in each other's places.
 
         weft.price("pc", placed(load("rx1"), "scattered", ranks=16), ranks=16, nbytes=64 << 20)
 
     Args:
         topology: it stays as it is.
-        placement: "natural" changes nothing; "scattered" lays consecutive ranks as far apart as
-            their numbers can be (the bits of the place reversed, so that neighbours lie in
-            different halves of the cluster); a list has for each rank its place, as the number
-            of the rank that the topology has there.
+        placement: "natural" changes nothing; "scattered" puts consecutive ranks as far apart as
+            their numbers can be (the bits of the place reversed, so that neighbours are in
+            different halves of the cluster); a list has the place of each rank, as the number of
+            the rank that the topology has there.
         ranks: how many change places; by default all. The rest stays behind them.
 
     Raises:
-        InvalidArgument: the list is no permutation, or there are not so many ranks.
+        InvalidArgument: the list is no permutation, or the topology has fewer ranks.
     """
     count = len(topology.ranks) if ranks is None else ranks
     if not 1 <= count <= len(topology.ranks):

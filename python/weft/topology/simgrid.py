@@ -17,8 +17,8 @@ _HEAD = """<?xml version="1.0"?>
 def write_platform(topology: Topology, file: str | Path) -> None:
     """Writes hosts rank0, rank1 ..., all links, and the way between each two ranks.
 
-    The file grows with the square of the ranks: 20 MB for 256 of them. What only Weft knows, the
-    rates of ranks, ports, a link's overhead, is left out.
+    The file grows with the square of the ranks: 20 MB for 256 of them. The rates of ranks, ports
+    and a link's overhead are left out: SimGrid does not know them.
 
     Raises:
         InvalidArgument: nothing joins two of the ranks.

@@ -1,4 +1,4 @@
-"""What may serve a collective: algorithms, their parameters, chunks."""
+"""The candidates for a collective: algorithms, their parameters, chunks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _RADIXES = (4, 8)  # beside the default, 2
 def algorithms(
     collective: str, ranks: int, *, symmetric: bool, topology: Topology | None = None
 ) -> list[str]:
-    """Every algorithm that serves so many ranks, with the parameters that are worth a trial.
+    """Every algorithm that supports `ranks` ranks, with the parameters that are worth a trial.
 
-    Those that reach into peers' memory only where buffers are `symmetric`. Parameters that fit a
+    Algorithms that reach into peers' memory are candidates only if buffers are `symmetric`.
+    Parameters that fit a
     topology are written out: a communicator does not know it.
     """
     found: dict[str, None] = {}  # in order; two may become the same on a topology
@@ -48,7 +49,7 @@ def _variants(name: str, ranks: int) -> list[str]:
 
 
 def with_chunks(text: str, nbytes: int) -> list[str]:
-    """A candidate with each chunk that would cut a message of so many bytes."""
+    """A candidate with each chunk that would cut a message of `nbytes` bytes."""
     return [chunked(text, chunk) for chunk in CHUNKS if chunk < nbytes]
 
 

@@ -1,4 +1,4 @@
-"""Why an algorithm serves a call: the rule that said so, and what its rivals take."""
+"""Why an algorithm runs for a call: the rule that chose it, and the times of the others."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Explained:
 
     @property
     def measured_head(self) -> str:
-        """Of the column: sizes in between take what was measured nearby."""
+        """The column's title: a size that was not measured shows times measured nearby."""
         at = self.measured_at
         same = at in (None, self.question.nbytes)
         return "measured µs" if same else f"measured µs, {size_text(at or 0)}"
@@ -113,7 +113,7 @@ def _select(question: Question, algorithm: str) -> _core.Selection:
 
 
 def _row(question: Question) -> Row:
-    """Also where something else was named: what was measured is of interest all the same."""
+    """Also if the call names another algorithm: the measured times are still of interest."""
     file = _core.tuning_file(question.tuning)
     named = os.environ.pop("WEFT_ALGORITHM", None)
     try:
@@ -131,7 +131,7 @@ def _row(question: Question) -> Row:
 
 
 def _candidates(question: Question, narrow: bool) -> tuple[list[str], list[str]]:
-    """Those that would do, and why the other algorithms would not. `narrow`: bf16 crosses nodes."""
+    """Algorithms for the call, and why others do not fit. `narrow`: bf16 crosses nodes."""
     good = algorithms(
         question.collective, question.ranks, symmetric=question.symmetric,
         topology=question.topology,
@@ -151,7 +151,7 @@ def _candidates(question: Question, narrow: bool) -> tuple[list[str], list[str]]
 
 
 def _on_wire(question: Question, name: str) -> str:
-    """What a communicator makes of the name; empty where it sends float32 as it is."""
+    """The communicator's type for the name; empty if it sends float32 unchanged."""
     try:
         return str(_select(question, name).choice)
     except Unsupported:

@@ -1,4 +1,4 @@
-"""What candidates take on this machine: bursts of fresh ranks, as `weft bench` starts them."""
+"""Measures candidates on this machine, in bursts of fresh ranks, as `weft bench` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What candidates take on a topology, by the cost model."""
+"""Predicts the times of candidates on a topology, by the cost model."""
 
 from __future__ import annotations
 

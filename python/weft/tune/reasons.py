@@ -72,7 +72,7 @@ def _missing(row: Row) -> str:
 def notes(
     strict: bool, chosen: str, measured: dict[str, float], predicted: dict[str, float]
 ) -> list[str]:
-    """What a newcomer may want to know besides. `strict`: in a reproducible communicator."""
+    """Hints for a newcomer. `strict`: in a reproducible communicator."""
     notes = []
     if strict and chosen.partition("(")[0] in (
         "allreduce/two_shot", "allreduce/direct", "reduce_scatter/direct",

@@ -29,7 +29,7 @@ def this_machine() -> dict[str, Any]:
 
 
 class Table:
-    """The rows of a file. Those without times (by hand, by a search) stay, at the end."""
+    """The rows of a file. Rows without times (by hand, by a search) stay, at the end."""
 
     def __init__(self, machine: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         self.machine = machine

@@ -1,4 +1,4 @@
-"""How candidates meet: who is tried, who is dropped early, who wins."""
+"""How candidates compete: which are tried, which are dropped early, which one wins."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _MARGIN = 0.97  # of the built-in choice's time: less than this is a tie
 
 @dataclass(frozen=True)
 class Point:
-    """What one row of a table is found for."""
+    """One row of a table is found for this."""
 
     collective: str
     ranks: int
     nodes: int
     symmetric: bool
-    sizes: tuple[int, ...]  # bytes of the whole message; several where one choice serves all
+    sizes: tuple[int, ...]  # bytes of the whole message; several if one choice is for all of them
 
     @property
     def memory(self) -> str:
-        """Where buffers lie, in a word."""
+        """The kind of memory, in a word."""
         return "symmetric" if self.symmetric else "ordinary"
 
     def sizes_text(self) -> str:
@@ -45,15 +45,15 @@ class Point:
         return f"{self.collective}, {self.ranks} ranks, {bytes_text}, {self.memory} memory"
 
 
-# Seconds of each candidate at each of a point's sizes: all candidates in turn, as often as said,
-# one list entry a turn.
+# Seconds of each candidate at each of a point's sizes. All candidates run in turn, as often as
+# asked; each turn is one list entry.
 Times = dict[str, list[tuple[float, ...]]]
 Measure = Callable[[Point, list[str], int], Times]
 
 
 @dataclass
 class Outcome:
-    """Who won, and what everyone took."""
+    """The winner, and the times of all candidates."""
 
     use: str
     builtin: str
@@ -68,8 +68,8 @@ class Outcome:
 def compete(point: Point, builtin: str, names: list[str], measure: Measure) -> Outcome:
     """Finds the best candidate of `names` for `point`; a tie goes to the built-in choice.
 
-    First all of them once, then the chunks of those that are not far behind, then a final of
-    several turns. A challenger has to win each of them, and by 3% in the median.
+    All candidates run once. Then those that are not far behind run with other chunks. Then the best
+    run in a final of several turns. A challenger must win each turn, and the median by 3%.
     """
     trial = _Trial(point, builtin, measure)
     trial.run([name for name in names if name != builtin], 1)
@@ -83,8 +83,8 @@ def compete(point: Point, builtin: str, names: list[str], measure: Measure) -> O
 class _Trial:
     """Times as ratios to the built-in choice's in the same turn.
 
-    It takes part in every turn: what the machine does in between (which cores are near each other
-    can change from minute to minute) meets both alike.
+    The built-in choice runs in every turn. The machine changes from minute to minute (which cores
+    are near each other), and a turn shows both the same machine.
     """
 
     def __init__(self, point: Point, builtin: str, measure: Measure) -> None:
@@ -93,7 +93,7 @@ class _Trial:
         self._base: tuple[float, ...] = ()  # seconds of the built-in choice, the last time
 
     def run(self, names: list[str], turns: int) -> None:
-        """Measures `names` anew; without names there is nothing to do but the first time."""
+        """Measures `names` again; without names it only measures the first time."""
         if not names and self._base:
             return
         times = self._measure(self._point, [self._builtin, *names], turns)
@@ -106,7 +106,7 @@ class _Trial:
             ]
 
     def within(self, factor: float) -> list[str]:
-        """Those that took at most `factor` times the least, the best first."""
+        """The candidates that took at most `factor` times the least, the best first."""
         mean = {name: _mean(_median(turns)) for name, turns in self._ratios.items()}
         limit = factor * min(mean.values())
         return sorted((name for name in mean if mean[name] <= limit), key=mean.__getitem__)
@@ -121,7 +121,7 @@ class _Trial:
         return best
 
     def seconds(self) -> dict[str, tuple[float, ...]]:
-        """Of everyone, as if all had been in the last burst."""
+        """The times of all candidates, as if all had run in the last burst."""
         return {
             name: tuple(r * b for r, b in zip(_median(turns), self._base, strict=True))
             for name, turns in self._ratios.items()
