@@ -13,6 +13,7 @@ void bind_errors(nb::module_& m);
 void bind_memory(nb::module_& m);
 void bind_communicator(nb::module_& m);
 void bind_info(nb::module_& m);
+void bind_collective(nb::module_& m);
 void bind_plan(nb::module_& m);
 void bind_topology(nb::module_& m);
 void bind_price(nb::module_& m);

@@ -1,40 +1,10 @@
 #include "call.h"
 
+#include "weft/collective.h"
+
 #include <cmath>
-#include <numeric>
 
 namespace {
-
-using weft::Collective;
-
-// Elements of input and output, as the table in weft/communicator.h says.
-struct Elements {
-  std::size_t input;
-  std::size_t output;
-};
-
-std::size_t total(const std::vector<std::size_t>& counts, std::size_t otherwise) {
-  return counts.empty() ? otherwise : std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-}
-
-Elements elements(const BoundCall& bound, int size) {
-  const std::size_t count = bound.call.count;
-  const std::size_t all = count * static_cast<std::size_t>(size);
-  switch (bound.call.collective) {
-    case Collective::kAllgather:
-    case Collective::kGather:
-      return {count, total(bound.output_counts, all)};
-    case Collective::kReduceScatter:
-    case Collective::kScatter:
-      return {total(bound.input_counts, all), count};
-    case Collective::kAlltoall:
-      return {total(bound.input_counts, all), total(bound.output_counts, all)};
-    case Collective::kBarrier:
-      return {0, 0};
-    default:
-      return {count, count};
-  }
-}
 
 void check_count(const Array& array, std::size_t needed, const std::string& who) {
   if (array.count() == needed) return;
@@ -90,16 +60,18 @@ BoundCall bind_call(const CallArguments& arguments, int rank, int size) {
   check_counts(bound.input_counts, size, who + "input_counts");
   check_counts(bound.output_counts, size, who + "output_counts");
 
-  const Elements needed = elements(bound, size);
+  const auto& traits = weft::traits_of(bound.call.collective);
+  const auto count = bound.call.count;
   if (!arguments.output.is_none()) {
     bound.output = Array::output(arguments.output, who + "out");
     bound.call.dtype = bound.output.dtype();
-    check_count(bound.output, needed.output, who + "out");
+    check_count(bound.output, traits.output.elements(count, bound.output_counts, size),
+                who + "out");
   }
   if (!arguments.input.is_none()) {
     bound.input = Array::input(arguments.input, who + "x");
     bound.call.dtype = bound.input.dtype();
-    check_count(bound.input, needed.input, who + "x");
+    check_count(bound.input, traits.input.elements(count, bound.input_counts, size), who + "x");
     if (!arguments.output.is_none() && bound.output.dtype() != bound.input.dtype())
       throw weft::InvalidArgument(who + "out is " +
                                   std::string(weft::name_of(bound.output.dtype())) + " but x is " +

@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
   bind_memory(m);
   bind_communicator(m);
   bind_info(m);
+  bind_collective(m);
   bind_plan(m);
   bind_topology(m);
   bind_price(m);

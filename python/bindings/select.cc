@@ -1,5 +1,6 @@
 // weft/select.h, and algorithms as users write them.
 #include "weft/select.h"
+#include "weft/collective.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
@@ -15,8 +16,7 @@ using namespace weft;
 Call call_of(const std::string& collective, int ranks, std::size_t nbytes, const std::string& dtype,
              const std::string& op, bool symmetric, const std::string& algorithm) {
   Call call{parse_collective(collective)};
-  const bool blocks =
-      call.collective == Collective::kAllgather || call.collective == Collective::kReduceScatter;
+  const bool blocks = traits_of(call.collective).by_rank();
   call.dtype = parse_dtype(dtype);
   call.op = parse_reduce_op(op);
   call.count = nbytes / size_of(call.dtype) / static_cast<std::size_t>(blocks ? ranks : 1);

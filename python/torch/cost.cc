@@ -1,10 +1,10 @@
 #include "cost.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "weft/builder.h"
+#include "weft/collective.h"
 #include "weft/measure.h"
 #include "weft/price.h"
 
@@ -15,28 +15,12 @@ namespace {
 // Up to what DDP's buckets of 25 MiB touch: rates of 8 MiB do not hold there.
 constexpr MeasureOptions kQuick{.largest = std::size_t{32} << 20, .times = 5};
 
-bool has_blocks(Collective collective) {
-  switch (collective) {
-    case Collective::kAllgather:
-    case Collective::kReduceScatter:
-    case Collective::kAlltoall:
-    case Collective::kGather:
-    case Collective::kScatter:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Of the larger buffer, of the rank that has one.
 std::size_t bytes_of(const Call& call, int size) {
-  auto sum = [](auto counts) {
-    return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-  };
-  std::size_t elements =
-      has_blocks(call.collective) ? call.count * static_cast<std::size_t>(size) : call.count;
-  if (!call.input_counts.empty() || !call.output_counts.empty())
-    elements = std::max(sum(call.input_counts), sum(call.output_counts));
+  const CollectiveTraits& traits = traits_of(call.collective);
+  const std::size_t elements =
+      std::max(traits.input.elements(call.count, call.input_counts, size),
+               traits.output.elements(call.count, call.output_counts, size));
   return elements * size_of(call.dtype);
 }
 

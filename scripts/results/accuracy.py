@@ -21,7 +21,7 @@ import numpy as np
 
 import weft
 from weft import _core
-from weft.bench.cases import IN_PLACE, Case
+from weft.bench.cases import Case
 from weft.bench.libraries import Launch
 from weft.bench.processes import run_ranks
 from weft.bench.processor import describe_processor
@@ -81,7 +81,7 @@ def measured(comm: weft.Communicator, case: Case, symmetric: bool) -> dict[str, 
 
     before, after = case.sides(comm.rank)
     output = buffer(after)
-    input = None if before is None else output if case.collective in IN_PLACE else buffer(before)
+    input = None if before is None else output if case.traits.in_one_buffer else buffer(before)
     once = _core.seconds_of(
         comm._core, case.collective, input, output, case.count, case.algorithm, 4
     )

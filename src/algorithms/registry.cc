@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "weft/collective.h"
 #include "weft/error.h"
 #include "weft/verify.h"
 
@@ -168,11 +169,6 @@ std::vector<Algorithm> algorithms_for(Collective collective) {
   return algorithms;
 }
 
-bool has_root(Collective collective) {
-  return collective == Collective::kBroadcast || collective == Collective::kReduce ||
-         collective == Collective::kGather || collective == Collective::kScatter;
-}
-
 void check_name(const Algorithm& algorithm) {
   const std::string prefix = std::string(name_of(algorithm.collective)) + "/";
   if (!algorithm.name.starts_with(prefix) || algorithm.name.size() == prefix.size() ||
@@ -191,7 +187,7 @@ void check_name(const Algorithm& algorithm) {
 // Words that a user has misspelt would otherwise be kept and change nothing.
 void check_asked(const Algorithm& algorithm, const Builder& builder) {
   std::vector<std::string> unasked = builder.unasked(), asked;
-  if (has_root(algorithm.collective)) std::erase(unasked, "root");
+  if (traits_of(algorithm.collective).rooted()) std::erase(unasked, "root");
   if (unasked.empty()) return;
   for (const auto& [name, value] : builder.shape().params)
     if (std::find(unasked.begin(), unasked.end(), name) == unasked.end()) asked.push_back(name);
@@ -204,7 +200,7 @@ Params checked(const Algorithm& algorithm, int ranks, Params params) {
   params.insert(algorithm.preset.begin(), algorithm.preset.end());
   if (auto why = refusal(algorithm, ranks, params); !why.empty())
     throw InvalidArgument(algorithm.name + " cannot serve this: " + why);
-  if (has_root(algorithm.collective)) params.try_emplace("root", 0);
+  if (traits_of(algorithm.collective).rooted()) params.try_emplace("root", 0);
   return params;
 }
 
@@ -269,9 +265,9 @@ void register_algorithm(Algorithm algorithm) {
   check_name(algorithm);
   bool proved = false;
   for (int ranks : {1, 2, 3, 4, 5, 8}) {
-    for (int root = 0; root < (has_root(algorithm.collective) ? ranks : 1); ++root) {
+    for (int root = 0; root < (traits_of(algorithm.collective).rooted() ? ranks : 1); ++root) {
       Params params;
-      if (has_root(algorithm.collective)) params["root"] = root;
+      if (traits_of(algorithm.collective).rooted()) params["root"] = root;
       if (!refusal(algorithm, ranks, params).empty()) continue;
       prove(algorithm, ranks, params);
       proved = true;

@@ -1,4 +1,5 @@
 #include "weft/types.h"
+#include "weft/collective.h"
 
 #include <array>
 #include <string>
@@ -34,22 +35,12 @@ constexpr std::string_view kReduceOpNames[] = {"sum",        "prod",    "min",  
                                                "premul_sum", "bit_and", "bit_or", "bit_xor"};
 static_assert(std::size(kReduceOpNames) == kReduceOps);
 
-constexpr std::string_view kCollectiveNames[] = {
-    "allreduce", "broadcast", "reduce",  "allgather", "reduce_scatter",
-    "alltoall",  "gather",    "scatter", "barrier",   "sendrecv"};
-static_assert(std::size(kCollectiveNames) == kCollectives);
-
 const DTypeRow& row_of(DType dtype) {
   const auto index = static_cast<std::size_t>(dtype);
   if (index >= kDTypes) {
     throw InternalError("no element type has the number " + std::to_string(index));
   }
   return kDTypeRows[index];
-}
-
-template <std::size_t N>
-std::string_view name_in(const std::string_view (&names)[N], std::size_t index) {
-  return index < N ? names[index] : "unknown";
 }
 
 // `name_at(i)` is the name of value i.
@@ -102,12 +93,11 @@ std::string_view name_of(DType dtype) {
 }
 
 std::string_view name_of(ReduceOp op) {
-  return name_in(kReduceOpNames, static_cast<std::size_t>(op));
+  const auto index = static_cast<std::size_t>(op);
+  return index < kReduceOps ? kReduceOpNames[index] : "unknown";
 }
 
-std::string_view name_of(Collective collective) {
-  return name_in(kCollectiveNames, static_cast<std::size_t>(collective));
-}
+std::string_view name_of(Collective collective) { return traits_of(collective).name; }
 
 DType parse_dtype(std::string_view name) {
   return parse<DType>("an element type", name, kDTypes, [](DType v) { return name_of(v); });

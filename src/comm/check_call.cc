@@ -1,25 +1,13 @@
 // What a rank can see to be wrong with a call by itself.
 #include <cstdint>
-#include <numeric>
 
 #include "comm/planner.h"
+#include "weft/collective.h"
 #include "weft/error.h"
 
 namespace weft {
 
 namespace {
-
-bool reduces(Collective c) {
-  return c == Collective::kAllreduce || c == Collective::kReduce || c == Collective::kReduceScatter;
-}
-bool rooted(Collective c) {
-  return c == Collective::kBroadcast || c == Collective::kReduce || c == Collective::kGather ||
-         c == Collective::kScatter;
-}
-
-std::size_t sum(std::span<const std::size_t> counts) {
-  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-}
 
 // Elements of one rank: with so many of each no sum of bytes overflows, and no machine has as many.
 std::size_t most_elements(DType dtype, int size) {
@@ -33,14 +21,11 @@ struct Side {
   std::size_t own;  // offset of this rank's block
 };
 
-Side side(const void* data, std::size_t count, std::span<const std::size_t> counts, bool per_rank,
-          int rank, int size, std::size_t element) {
-  const auto* bytes = static_cast<const std::byte*>(data);
-  if (!per_rank) return {bytes, count * element, 0};
-  auto place = static_cast<std::size_t>(rank);
-  if (counts.empty())
-    return {bytes, count * static_cast<std::size_t>(size) * element, place * count * element};
-  return {bytes, sum(counts) * element, sum(counts.first(place)) * element};
+Side side(const SideTraits& traits, const void* data, std::size_t count,
+          std::span<const std::size_t> counts, int rank, int size, std::size_t element) {
+  const auto before = counts.empty() ? counts : counts.first(static_cast<std::size_t>(rank));
+  return {static_cast<const std::byte*>(data), traits.elements(count, counts, size) * element,
+          traits.by_rank() ? traits.elements(count, before, rank) * element : 0};
 }
 
 // Of this rank's blocks: as much goes to each rank as comes from it.
@@ -66,32 +51,30 @@ void Planner::refuse(const Call& call, const std::string& what) const {
 }
 
 void Planner::check(const Call& call) const {
-  if (call.collective == Collective::kSendRecv) refuse(call, "use send and recv");
-  if (reduces(call.collective) && !reducible(call.dtype, call.op))
+  const CollectiveTraits& traits = traits_of(call.collective);
+  if (traits.is_pair()) refuse(call, "use send and recv");
+  if (traits.reduces && !reducible(call.dtype, call.op))
     throw Unsupported("rank " + std::to_string(rank_) + ", " +
                       std::string(name_of(call.collective)) + ": " + std::string(name_of(call.op)) +
                       " is not defined on " + std::string(name_of(call.dtype)));
-  if (rooted(call.collective) && (call.root < 0 || call.root >= size_))
+  if (traits.rooted() && (call.root < 0 || call.root >= size_))
     refuse(call, "root is " + std::to_string(call.root) + ", ranks are 0 to " +
                      std::to_string(size_ - 1));
-  if (call.collective != Collective::kBarrier) check_buffers(call);
+  if (traits.moves_data()) check_buffers(call);
 }
 
 void Planner::check_buffers(const Call& call) const {
-  using C = Collective;
-  const C c = call.collective;
-  const bool at_root = !rooted(c) || call.root == rank_;
-  const bool in_per_rank = c == C::kReduceScatter || c == C::kAlltoall || c == C::kScatter;
-  const bool out_per_rank = c == C::kAllgather || c == C::kAlltoall || c == C::kGather;
-  const bool has_input = (c != C::kBroadcast && c != C::kScatter) || at_root;
-  const bool has_output = (c != C::kReduce && c != C::kGather) || at_root;
+  const CollectiveTraits& traits = traits_of(call.collective);
+  const bool in_per_rank = traits.input.by_rank(), out_per_rank = traits.output.by_rank();
+  const bool has_input = holds(traits.input.holder, rank_, call.root);
+  const bool has_output = holds(traits.output.holder, rank_, call.root);
   auto counts_fit = [&](std::span<const std::size_t> counts, bool allowed, const char* name) {
     if (counts.empty()) return;
     if (!allowed) refuse(call, std::string(name) + " does not apply");
     if (counts.size() != static_cast<std::size_t>(size_))
       refuse(call, std::string(name) + " has " + std::to_string(counts.size()) +
                        " entries: give one a rank, " + std::to_string(size_));
-    if (c != C::kAlltoall && counts[static_cast<std::size_t>(rank_)] != call.count)
+    if (!traits.exchanges() && counts[static_cast<std::size_t>(rank_)] != call.count)
       refuse(call, std::string(name) + " gives this rank " +
                        std::to_string(counts[static_cast<std::size_t>(rank_)]) +
                        " elements, count " + std::to_string(call.count));
@@ -108,8 +91,9 @@ void Planner::check_buffers(const Call& call) const {
   counts_fit(call.output_counts, out_per_rank, "output_counts");
 
   const std::size_t element = size_of(call.dtype);
-  Side in = side(call.input, call.count, call.input_counts, in_per_rank, rank_, size_, element);
-  Side out = side(call.output, call.count, call.output_counts, out_per_rank, rank_, size_, element);
+  Side in = side(traits.input, call.input, call.count, call.input_counts, rank_, size_, element);
+  Side out =
+      side(traits.output, call.output, call.count, call.output_counts, rank_, size_, element);
   if (has_input && in.bytes && !in.data) refuse(call, "input is null");
   if (has_output && out.bytes && !out.data) refuse(call, "output is null");
   if (!has_input || !has_output || !overlap(in, out)) return;
@@ -118,7 +102,7 @@ void Planner::check_buffers(const Call& call) const {
   const bool in_place = whole          ? in.data == out.data
                         : out_per_rank ? in.data == out.data + out.own
                                        : out.data == in.data + in.own;
-  if (in_place && c == C::kAlltoall && !counts_match(call, size_))
+  if (in_place && traits.exchanges() && !counts_match(call, size_))
     refuse(call,
            "in place input_counts and output_counts must be equal: give equal ones, or separate "
            "buffers");

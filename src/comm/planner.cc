@@ -5,6 +5,7 @@
 
 #include "algorithms/registry.h"
 #include "engine/slots.h"
+#include "weft/collective.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -45,16 +46,6 @@ kernels::ReduceFn narrow_reduce(const PlanShape& shape, const Call& call) {
   if (wire == call.dtype || std::none_of(shape.channels.begin(), shape.channels.end(), narrow))
     return nullptr;
   return kernels::find_reduce(wire, call.op);
-}
-
-bool rooted(Collective c) {
-  return c == Collective::kBroadcast || c == Collective::kReduce || c == Collective::kGather ||
-         c == Collective::kScatter;
-}
-
-bool by_pair(Collective c) {
-  return c != Collective::kAllreduce && c != Collective::kBroadcast && c != Collective::kReduce &&
-         c != Collective::kBarrier;
 }
 
 // Whether all counts that are given are one number.
@@ -108,8 +99,9 @@ Choice Planner::choose(const Call& call) const {
 
 void Planner::bind(const Call& call, Binding& binding) {
   check(call);
+  const CollectiveTraits& traits = traits_of(call.collective);
   Choice choice = choose(call);
-  if (rooted(call.collective)) choice.params["root"] = call.root;
+  if (traits.rooted()) choice.params["root"] = call.root;
   auto plan = plans_.get(choice, rank_, size_);
   const PlanShape& shape = plan->shape;
   if (shape.equal_counts && !counts_equal(call))
@@ -134,7 +126,7 @@ void Planner::bind(const Call& call, Binding& binding) {
   binding.signature.op = static_cast<std::uint8_t>(call.op);
   binding.signature.root = static_cast<std::uint16_t>(call.root);
   if (call.op == ReduceOp::kPremulSum) binding.signature.scale = fold_scale(call.scale);
-  binding.count_by_pair = by_pair(call.collective);
+  binding.count_by_pair = traits.by_rank();
   binding.plan = std::move(plan);
   binding.revision = revisions_.fetch_add(1, std::memory_order_relaxed) + 1;
   set_buffers(call, binding);
@@ -144,7 +136,7 @@ void Planner::set_buffers(const Call& call, Binding& binding) const {
   // The engine takes both as bytes; plans never write an input.
   binding.user[0] = static_cast<std::byte*>(const_cast<void*>(call.input));
   binding.user[1] = static_cast<std::byte*>(call.output);
-  binding.copies_input = call.collective == Collective::kAlltoall && call.input == call.output &&
+  binding.copies_input = traits_of(call.collective).exchanges() && call.input == call.output &&
                          !binding.plan->shape.in_place;
   if (size_ == 1) return;
   for (std::size_t side = 0; side < 2; ++side)
@@ -157,9 +149,10 @@ void Planner::set_buffers(const Call& call, Binding& binding) const {
 void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
                   Binding& binding) const {
   const std::size_t unit = std::max<std::size_t>(1, 64 / binding.element);
+  const bool by_rank = traits_of(call.collective).by_rank();
   auto side = [&](std::span<const std::size_t> counts, int blocks) {
     if (!counts.empty()) return Partition::of(counts);
-    if (by_pair(call.collective)) return Partition::uniform(call.count, blocks);
+    if (by_rank) return Partition::uniform(call.count, blocks);
     return Partition::even(call.count, blocks, unit);
   };
   binding.parts[0] = side(call.input_counts, shape.input_blocks);
@@ -167,8 +160,7 @@ void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
   // Where counts differ no rank knows the largest block; and an equal exchange may be given
   // with counts by one rank and without by another. So where counts may be given, the block's
   // size is ignored.
-  std::size_t block =
-      by_pair(call.collective) || shape.output_blocks == 0 ? 0 : binding.parts[1].size(0, 1);
+  std::size_t block = by_rank || shape.output_blocks == 0 ? 0 : binding.parts[1].size(0, 1);
   ChunkRule rule = chunks_;
   rule.asked = chunk;
   binding.chunk =

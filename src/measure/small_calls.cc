@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "measure/timing.h"
+#include "weft/collective.h"
 #include "weft/measure.h"
 #include "weft/price.h"
 
@@ -23,15 +24,7 @@ namespace {
 // Bytes of this rank's input.
 std::size_t input_bytes(const Call& call, int size) {
   if (!call.input) return 0;
-  const std::size_t bytes = call.count * size_of(call.dtype);
-  switch (call.collective) {
-    case Collective::kReduceScatter:
-    case Collective::kAlltoall:
-    case Collective::kScatter:
-      return bytes * static_cast<std::size_t>(size);
-    default:
-      return bytes;
-  }
+  return traits_of(call.collective).input.elements(call.count, {}, size) * size_of(call.dtype);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "weft/builder.h"
+#include "weft/collective.h"
 
 #include <limits>
 #include <utility>
@@ -96,7 +97,7 @@ void Builder::blocks(int input, int output) {
 }
 
 void Builder::in_place() {
-  if (shape_.collective != Collective::kAlltoall)
+  if (!traits_of(shape_.collective).exchanges())
     refuse(shape_, rank_, "in_place() is for alltoall to say: leave it out");
   shape_.in_place = true;
 }

@@ -1,5 +1,7 @@
 #include "plan/check.h"
 
+#include "weft/collective.h"
+
 #include <algorithm>
 #include <set>
 
@@ -150,25 +152,8 @@ std::string fault_of(const Step& step, const StepPlace& place) {
 }
 
 Blocks fixed_blocks(Collective collective, int ranks) {
-  switch (collective) {
-    case Collective::kAllgather:
-    case Collective::kGather:
-      return {1, ranks};
-    case Collective::kReduceScatter:
-    case Collective::kScatter:
-      return {ranks, 1};
-    case Collective::kAlltoall:
-      return {ranks, ranks};
-    case Collective::kBarrier:
-      return {0, 0};
-    case Collective::kSendRecv:
-      return {1, 1};
-    case Collective::kAllreduce:
-    case Collective::kBroadcast:
-    case Collective::kReduce:
-      break;
-  }
-  return {-1, -1};
+  const CollectiveTraits& traits = traits_of(collective);
+  return {traits.input.blocks(ranks), traits.output.blocks(ranks)};
 }
 
 }  // namespace weft

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "plan/check.h"
 #include "select/chunk.h"
+#include "weft/collective.h"
 
 namespace weft {
 namespace {
@@ -15,7 +15,7 @@ cost::Cut cut(const cost::Programs& programs, std::size_t bytes, const PriceOpti
   const std::size_t element = size_of(options.dtype);
   const std::size_t count = bytes / element + (bytes % element != 0);
   const std::size_t unit = std::max<std::size_t>(1, 64 / element);
-  const bool fixed = fixed_blocks(shape.collective, shape.ranks).input >= 0;
+  const bool fixed = traits_of(shape.collective).input.cutting != Cutting::kFree;
   const auto most =
       static_cast<std::size_t>(std::max({shape.input_blocks, shape.output_blocks, 1}));
   const std::size_t block = count / most + (count % most != 0);
@@ -46,8 +46,7 @@ cost::Call call_of(const cost::Programs& programs, std::size_t bytes, const Pric
   call.accumulator = static_cast<double>(size_of(accumulator_of(options.dtype)));
   call.wire = static_cast<double>(size_of(wire_of(options.dtype)));
   call.symmetric = options.symmetric;
-  call.in_place = options.in_place && (shape.collective == Collective::kAllreduce ||
-                                       shape.collective == Collective::kBroadcast);
+  call.in_place = options.in_place && traits_of(shape.collective).in_one_buffer();
   const auto input = static_cast<double>(call.cut.input.total());
   const auto output = static_cast<double>(call.cut.output.total());
   call.buffers = (call.in_place ? std::max(input, output) : input + output) * call.element;

@@ -1,23 +1,20 @@
 #include "select/selector.h"
 
-#include <numeric>
+#include <algorithm>
 
 #include "algorithms/registry.h"
+#include "weft/collective.h"
 #include "weft/error.h"
 #include "weft/fit.h"
 
 namespace weft {
 namespace {
 
-bool reduces(Collective c) {
-  return c == Collective::kAllreduce || c == Collective::kReduce || c == Collective::kReduceScatter;
-}
-
 // Whether the order in which a call adds up shows in its bits: integers wrap, and the least of
 // some numbers is the same in any order.
 bool order_shows(const Call& call) {
   const bool rounds = reducible(call.dtype, ReduceOp::kAvg);  // floating and complex types
-  return reduces(call.collective) && rounds && call.op != ReduceOp::kMin &&
+  return traits_of(call.collective).reduces && rounds && call.op != ReduceOp::kMin &&
          call.op != ReduceOp::kMax;
 }
 
@@ -28,31 +25,19 @@ constexpr const char* kWire = "wire";
 bool narrow_sum(const Call& call) {
   const bool sum =
       call.op == ReduceOp::kSum || call.op == ReduceOp::kAvg || call.op == ReduceOp::kPremulSum;
-  return sum && call.dtype == DType::kF32 &&
-         (call.collective == Collective::kAllreduce ||
-          call.collective == Collective::kReduceScatter);
+  const CollectiveTraits& traits = traits_of(call.collective);
+  return sum && call.dtype == DType::kF32 && traits.reduces && !traits.rooted();
 }
 
 // Of the whole message. Not set where ranks may see other numbers: an exchange of equal counts may
 // be given with counts by one rank and without by another.
-std::optional<std::size_t> message_bytes(const Call& call, std::size_t ranks) {
-  const auto whole = [&](std::span<const std::size_t> counts) {
-    return counts.empty() ? call.count * ranks
-                          : std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-  };
-  const std::size_t element = size_of(call.dtype);
-  switch (call.collective) {
-    case Collective::kAllreduce:
-    case Collective::kBroadcast:
-    case Collective::kReduce:
-      return call.count * element;
-    case Collective::kAllgather:
-      return whole(call.output_counts) * element;
-    case Collective::kReduceScatter:
-      return whole(call.input_counts) * element;
-    default:
-      return {};
-  }
+std::optional<std::size_t> message_bytes(const Call& call, int ranks) {
+  const CollectiveTraits& traits = traits_of(call.collective);
+  if (!traits.has_known_size()) return {};
+  const std::size_t elements =
+      std::max(traits.input.elements(call.count, call.input_counts, ranks),
+               traits.output.elements(call.count, call.output_counts, ranks));
+  return elements * size_of(call.dtype);
 }
 
 std::string text_of(Collective collective) { return std::string(name_of(collective)); }
@@ -164,7 +149,7 @@ Selection Selector::choose(const Call& call) const {
   if (!call.algorithm.empty()) return named(call, call.algorithm, Rule::kCall);
   const auto index = static_cast<std::size_t>(call.collective);
   if (!overrides_[index].empty()) return named(call, overrides_[index], Rule::kEnvironment);
-  const auto bytes = message_bytes(call, static_cast<std::size_t>(ranks_));
+  const auto bytes = message_bytes(call, ranks_);
   const bool narrow = to_narrow(call);
   const bool strict = reproducible_ && order_shows(call);
   int settled = 0;  // the tuned row that leaves it to the built-in table

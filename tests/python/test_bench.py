@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.bench.cases import COLLECTIVES, ITEM_BYTES, Case
+from weft.bench.cases import ITEM_BYTES, Case
 from weft.bench.job import Job, Measured, read_job, read_samples
 from weft.bench.libraries import weft_library
 from weft.bench.patterns import PERIOD, encoded, expected, fill, tile
 from weft.bench.results import rows
+from weft.collective import TRAITS
 
 # collective: (count, input and output of rank 0, of rank 1) for 64 bytes of float32 on 4 ranks
 SIDES = {
@@ -26,7 +27,7 @@ SIDES = {
 }
 
 
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", TRAITS)
 def test_elements(collective):
     case = Case.sized(collective, 64, 4, "float32")
     assert (case.count, case.sides(0), case.sides(1)) == SIDES[collective]
@@ -67,7 +68,7 @@ def test_fill_repeats_the_tile(count, shift):
     np.testing.assert_array_equal(array, [values[(e + shift) % PERIOD] for e in range(count)])
 
 
-@pytest.mark.parametrize("collective", [c for c in COLLECTIVES if c != "barrier"])
+@pytest.mark.parametrize("collective", [c for c in TRAITS if c != "barrier"])
 def test_expected_is_what_numpy_computes(collective):
     ranks, shift = 3, 4
     case = Case.sized(collective, 3 * 4 * 1500, ranks, "int32")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from weft.bench.cases import COLLECTIVES
 from weft.cli import main
+from weft.collective import TRAITS
 
 KEYS = [
     "collective", "library", "algorithm", "bytes", "ranks", "dtype", "api", "symmetric",
@@ -63,7 +63,7 @@ def test_info():
         assert word in text
 
 
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", TRAITS)
 def test_bench_core(collective, tmp_path):
     file = tmp_path / "rows.jsonl"
     command = weft("bench", collective, "--ranks", "3", "--sizes", "8,64K", "--iterations", "2",

@@ -6,19 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from weft.collective import TRAITS, CollectiveTraits
 from weft.communicator import Communicator
-
-COLLECTIVES = (
-    "allreduce", "broadcast", "reduce", "allgather", "reduce_scatter", "alltoall", "gather",
-    "scatter", "barrier", "sendrecv",
-)  # fmt: skip
-REDUCING = frozenset({"allreduce", "reduce", "reduce_scatter"})
-
-IN_PLACE = frozenset({"allreduce", "broadcast"})  # one buffer is input and output
-
-# Where `bytes` is the whole message, one block of it for each rank.
-_DIVIDED_INPUT = frozenset({"reduce_scatter", "alltoall", "scatter"})
-_DIVIDED_OUTPUT = frozenset({"allgather", "alltoall", "gather"})
 
 ITEM_BYTES = {
     "bool": 1, "uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "uint32": 4, "int32": 4,
@@ -46,9 +35,15 @@ class Case:
     @classmethod
     def sized(cls, collective: str, wanted: int, ranks: int, dtype: str, **more: Any) -> Case:
         """Of `wanted` bytes of the whole message, as nccl-tests counts; at least one element."""
-        divided = collective in _DIVIDED_INPUT | _DIVIDED_OUTPUT
-        count = max(1, wanted // (ITEM_BYTES[dtype] * (ranks if divided else 1)))
-        return cls(collective, 0 if collective == "barrier" else count, ranks, dtype, **more)
+        traits = TRAITS[collective]
+        blocks = ranks if traits.input_by_rank or traits.output_by_rank else 1
+        count = max(1, wanted // (ITEM_BYTES[dtype] * blocks)) if traits.moves_data else 0
+        return cls(collective, count, ranks, dtype, **more)
+
+    @property
+    def traits(self) -> CollectiveTraits:
+        """What the collective is."""
+        return TRAITS[self.collective]
 
     @property
     def item(self) -> int:
@@ -78,29 +73,28 @@ class Case:
         """Bus bandwidth over algorithm bandwidth, as nccl-tests define it."""
         if self.collective == "allreduce":
             return 2 * (self.ranks - 1) / self.ranks
-        if self.collective in _DIVIDED_INPUT | _DIVIDED_OUTPUT:
+        if self.traits.input_by_rank or self.traits.output_by_rank:
             return (self.ranks - 1) / self.ranks
         return 1.0
 
     def algorithm_of(self, comm: Communicator) -> str | None:
         """The algorithm that Weft runs for it; None for point to point, which has no choice."""
-        if self.collective == "sendrecv":
+        if self.traits.is_pair:
             return None
         return comm.algorithm_for(self.collective, self.count, self.dtype, algorithm=self.algorithm)
 
     def elements(self) -> tuple[int, int]:
         """Elements of the larger side's input and output."""
-        inside = self.ranks if self.collective in _DIVIDED_INPUT else 1
-        outside = self.ranks if self.collective in _DIVIDED_OUTPUT else 1
+        inside = self.ranks if self.traits.input_by_rank else 1
+        outside = self.ranks if self.traits.output_by_rank else 1
         return self.count * inside, self.count * outside
 
     def sides(self, rank: int) -> tuple[int | None, int | None]:
         """Elements of this rank's input and output; None if it has none."""
         before, after = self.elements()
-        if self.collective == "barrier":
-            return None, None
-        if self.collective in ("broadcast", "scatter") and rank != 0:
-            return None, after
-        if self.collective in ("reduce", "gather") and rank != 0:
-            return before, None
-        return before, after
+        if self.traits.is_pair:  # timed in a ring: each rank sends to the next
+            return before, after
+        return (
+            before if self.traits.has_input(rank) else None,
+            after if self.traits.has_output(rank) else None,
+        )

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 import weft
-from weft.bench.cases import IN_PLACE, Case
+from weft.bench.cases import Case
 from weft.bench.patterns import fill, storage
 
 
@@ -26,7 +26,7 @@ class TorchCalls:
         self._comm = comm
         self._input = _buffer(before, case)
         self.output = _buffer(after, case)
-        if case.collective in (*IN_PLACE, "reduce"):  # torch has no other reduce
+        if case.traits.in_one_buffer or case.collective == "reduce":  # torch has no other reduce
             only = self._input if self._input is not None else self.output
             self._input, self.output = (only if before else None), (only if after else None)
         as_tensor = lambda array: (  # noqa: E731

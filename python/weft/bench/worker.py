@@ -70,7 +70,7 @@ class Bench:
         return calls.sample(encoded(tile(self.rank, iteration, case.ranks), case.dtype), case.batch)
 
     def _right(self, case: Case, calls: TorchCalls, iteration: int) -> bool:
-        if case.collective == "barrier":
+        if not case.traits.moves_data:
             return self._held(calls, late=iteration % case.ranks)
         wanted = expected(case, self.rank, iteration, case.batch - 1)
         if wanted is None or calls.output is None:

@@ -15,8 +15,6 @@ from weft.plan import Algorithm, algorithm_names, find_algorithm
 from weft.topology.parts import MOST_RANKS
 from weft.topology.placement import PLACEMENTS
 
-ROOTED = ("broadcast", "reduce", "gather", "scatter")
-
 
 class RankCounts(click.ParamType):
     """Rank counts in ascending order, from "1-17" or "2,4,8-10"."""

@@ -9,7 +9,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from weft.bench.cases import COLLECTIVES, ITEM_BYTES, Case
+from weft.bench.cases import ITEM_BYTES, Case
+from weft.collective import TRAITS
 from weft.errors import WeftError
 from weft.sizes import parse_size
 from weft.topology.parts import MOST_RANKS
@@ -45,7 +46,7 @@ def _peers(context: click.Context, parameter: click.Parameter, text: str) -> lis
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("collective", type=click.Choice(COLLECTIVES))
+@click.argument("collective", type=click.Choice(list(TRAITS)))
 @click.option(
     "--ranks", type=click.IntRange(1, MOST_RANKS), default=2, show_default=True, help="Processes."
 )
@@ -151,12 +152,12 @@ def _check(options: dict[str, Any]) -> None:
         raise click.UsageError(
             "--algorithm needs --api core: torch.distributed has no place for it"
         )
-    if options["plot_file"] and options["collective"] == "barrier":
+    if options["plot_file"] and not TRAITS[options["collective"]].moves_data:
         raise click.UsageError("--plot shows times over sizes: a barrier has none")
 
 
 def _cases(options: dict[str, Any]) -> list[Case]:
-    sizes = [0] if options["collective"] == "barrier" else options["sizes"]
+    sizes = options["sizes"] if TRAITS[options["collective"]].moves_data else [0]
     return [
         Case.sized(
             options["collective"], size, options["ranks"], options["dtype"],

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table as Shown
 
-from weft.bench.cases import COLLECTIVES, ITEM_BYTES, REDUCING
+from weft.bench.cases import ITEM_BYTES
+from weft.collective import TRAITS
 from weft.errors import WeftError
 from weft.sizes import parse_size, size_text
 from weft.topology.parts import MOST_RANKS
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from weft._core import Topology
     from weft.tune.explain import Explained, Question
 
-_CHOSEN = tuple(name for name in COLLECTIVES if name != "sendrecv")
+_CHOSEN = tuple(one.name for one in TRAITS.values() if not one.is_pair)
 _SHOWN = 12  # candidates; --all shows the rest
 
 _EPILOG = """\b
@@ -96,7 +97,7 @@ def _explained(topology: str | None, ranks: int | None, **options: Any) -> Expla
 
     place: Topology | None = load(topology) if topology else None
     count = ranks or (len(place.ranks) if place else 2)
-    if options["reproducible"] and options["collective"] not in REDUCING:
+    if options["reproducible"] and not TRAITS[options["collective"]].reduces:
         raise click.UsageError(f"--reproducible: {options['collective']} adds nothing up")
     question = Question(ranks=count, topology=place, **options)
 

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as Shown
 
-from weft.bench.cases import COLLECTIVES
 from weft.cli.algorithms import RankCounts
+from weft.collective import TRAITS
 from weft.errors import WeftError
 from weft.sizes import parse_size
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from weft.tune.table import Table
     from weft.tune.trial import Measure, Outcome, Point
 
-TUNED = tuple(name for name in COLLECTIVES if name not in ("barrier", "sendrecv"))
+TUNED = tuple(one.name for one in TRAITS.values() if one.moves_data and not one.is_pair)
 _TABLE_WIDTH = 108  # at least, also where no terminal says how wide it is
 _SIZES = "8,4K,16K,64K,256K,1M,4M,25M"
 
@@ -131,13 +131,13 @@ def _tune(console: Console, **options: Any) -> None:
 
 def _points(options: dict[str, Any], topology: Topology | None) -> Iterator[Point]:
     from weft.tune.explain import nodes_of
-    from weft.tune.trial import SIZELESS, Point
+    from weft.tune.trial import Point
 
     for ranks in options["ranks"] or _usual_ranks(topology):
         for memory in options["memory"]:
             for collective in options["collectives"]:
-                sizes = [tuple(options["sizes"])]
-                if collective not in SIZELESS:
+                sizes = [tuple(options["sizes"])]  # one choice where ranks may see different ones
+                if TRAITS[collective].has_known_size:
                     sizes = [(size,) for size in options["sizes"]]
                 for some in sizes:
                     nodes = nodes_of(topology, ranks)

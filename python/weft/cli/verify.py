@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from weft.cli.algorithms import ROOTED, Parameter, RankCounts, algorithms_of
+from weft.cli.algorithms import Parameter, RankCounts, algorithms_of
+from weft.collective import TRAITS
 from weft.errors import InvalidPlan, WeftError
 from weft.plan import Algorithm, make_plan, verify
 
@@ -123,7 +124,7 @@ def _cases(
 ) -> Iterator[Case]:
     for count in ranks:
         roots = sorted({0, min(1, count - 1), count // 2, count - 1})
-        rooted = algorithm.collective in ROOTED and "root" not in params
+        rooted = TRAITS[algorithm.collective].rooted and "root" not in params
         for given in [params | {"root": root} for root in roots] if rooted else [params]:
             yield Case(
                 algorithm.name, algorithm.collective, count, given, algorithm.consistent,
@@ -178,9 +179,10 @@ def _outcome(case: Case) -> tuple[str, str, str, str]:
     if not case.proved:
         return case.algorithm, "[bold red]WRONG[/]", "", ""
     bits = partials = "-"
-    if case.collective == "allreduce":
+    traits = TRAITS[case.collective]
+    if traits.reduces and traits.in_one_buffer:
         bits = "same" if case.consistent else "may differ"
-    if case.collective in ("allreduce", "reduce", "reduce_scatter"):
+    if traits.reduces:
         partials = "rounded" if case.rounds_partials else "float32"
         if case.narrowings:
             partials = f"wire: {case.narrowings}"

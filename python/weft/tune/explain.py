@@ -11,7 +11,7 @@ from typing import Any
 
 from weft import _core
 from weft._core import Topology, find_algorithm
-from weft.bench.cases import REDUCING
+from weft.collective import TRAITS
 from weft.cost import price
 from weft.errors import Unsupported
 from weft.sizes import size_text
@@ -136,7 +136,7 @@ def _candidates(question: Question, narrow: bool) -> tuple[list[str], list[str]]
         question.collective, question.ranks, symmetric=question.symmetric,
         topology=question.topology,
     )  # fmt: skip
-    strict = question.reproducible and question.collective in REDUCING
+    strict = question.reproducible and TRAITS[question.collective].reduces
     if strict:
         good = [name for name in good if find_algorithm(name).reproducible]
     if narrow:

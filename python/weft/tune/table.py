@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from weft import _core
+from weft.collective import TRAITS
 from weft.errors import InvalidArgument
-from weft.tune.trial import SIZELESS, Outcome, Point
+from weft.tune.trial import Outcome, Point
 
 VERSION = 1
 
@@ -123,7 +124,7 @@ def _spread(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ordered = sorted(rows, key=lambda row: (*_key(row), _sizes(row)))
     for _, group in groupby(ordered, key=_key):
         of_key = list(group)
-        if of_key[0]["collective"] in SIZELESS:
+        if not TRAITS[of_key[0]["collective"]].has_known_size:
             continue
         sizes = [_sizes(row)[0] for row in of_key]
         ends = [math.isqrt(a * b) for a, b in pairwise(sizes)]

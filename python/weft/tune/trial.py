@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from weft.sizes import size_text
 from weft.tune.candidates import with_chunks
 
-# Collectives in which ranks may not see the same number of bytes: one choice for all sizes.
-SIZELESS = frozenset({"alltoall", "gather", "scatter"})
-
 _FAR = 1.5  # times the best: dropped at once
 _NEAR = 1.15  # times the best: worth the final
 _FINALISTS = 3

@@ -1,5 +1,7 @@
 #include "passes/verify/expect.h"
 
+#include "weft/collective.h"
+
 #include <algorithm>
 
 namespace weft::verifier {
@@ -10,11 +12,6 @@ struct Origin {
   int rank;
   std::size_t element;
 };
-
-bool reduces(Collective collective) {
-  return collective == Collective::kAllreduce || collective == Collective::kReduce ||
-         collective == Collective::kReduceScatter;
-}
 
 // What element `element` of `block` of `rank`'s output comes from. Where all contribute,
 // `rank` stands for any of them.
@@ -73,7 +70,7 @@ void Results::check(const Trees& trees, Findings& findings) const {
 
 void Results::check(int rank, const Trees& trees, Findings& findings) const {
   const Partition& part = call_.part(rank, Buffer::kOutput);
-  bool reduced = reduces(plan_.shape.collective);
+  bool reduced = traits_of(plan_.shape.collective).reduces;
   for (int block = 0; block < plan_.shape.output_blocks; ++block)
     for (std::size_t i = 0; i < part.size(block, 1); ++i) {
       std::size_t element = part.offset(block) + i;
@@ -94,7 +91,8 @@ Place Results::written_at(int rank, const Cell& cell) const {
 
 std::optional<Results::Element> Results::inconsistent() const {
   // Elsewhere one rank alone has an element, or it is a copy.
-  if (plan_.shape.collective != Collective::kAllreduce) return {};
+  const CollectiveTraits& traits = traits_of(plan_.shape.collective);
+  if (!traits.reduces || !traits.in_one_buffer()) return {};
   std::size_t total = call_.part(0, Buffer::kOutput).total();
   for (int rank = 1; rank < plan_.shape.ranks; ++rank)
     for (std::size_t i = 0; i < total; ++i)
@@ -125,7 +123,7 @@ int Results::narrowings(const Trees& trees) const {
 }
 
 std::optional<Results::Element> Results::other_than(Tree tree) const {
-  if (!reduces(plan_.shape.collective)) return {};
+  if (!traits_of(plan_.shape.collective).reduces) return {};
   for (int rank = 0; rank < plan_.shape.ranks; ++rank) {
     if (!has_output(plan_.shape, rank)) continue;
     std::size_t total = call_.part(rank, Buffer::kOutput).total();

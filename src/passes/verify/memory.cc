@@ -1,19 +1,8 @@
 #include "passes/verify/memory.h"
 
+#include "weft/collective.h"
+
 namespace weft::verifier {
-namespace {
-
-// The side that has a block for each rank holds the other where they are one buffer.
-bool input_holds_output(Collective collective) {
-  return collective == Collective::kReduceScatter || collective == Collective::kScatter;
-}
-
-bool output_holds_input(Collective collective) {
-  return collective == Collective::kAllgather || collective == Collective::kGather;
-}
-
-}  // namespace
-
 Memory::Memory(const PlanShape& shape, const Scenario& scenario)
     : ranks_(static_cast<std::size_t>(shape.ranks)) {
   for (int rank = 0; rank < shape.ranks; ++rank) place(shape, scenario, rank);
@@ -28,9 +17,11 @@ void Memory::place(const PlanShape& shape, const Scenario& scenario, int rank) {
   std::size_t base = cells_.size(), input = base, output = base + in, end = output + out;
   if (scenario.in_place[static_cast<std::size_t>(rank)]) {
     output = base;
-    if (output_holds_input(shape.collective))
+    // A side that alone has a block for each rank holds the other.
+    const CollectiveTraits& traits = traits_of(shape.collective);
+    if (traits.output.by_rank() && !traits.input.by_rank())
       input += scenario.part(rank, Buffer::kOutput).offset(rank);
-    if (input_holds_output(shape.collective))
+    if (traits.input.by_rank() && !traits.output.by_rank())
       output += scenario.part(rank, Buffer::kInput).offset(rank);
     end = base + std::max(in, out);
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plan/check.h"
+#include "weft/collective.h"
 
 namespace weft::verifier {
 namespace {
@@ -27,15 +28,9 @@ std::uint64_t hashed(std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) 
 // Enough for any plan without lags: each message has a mailbox to go to.
 constexpr int kMostTrips = 2 * kMailboxDepth + 1;
 
-bool has_root(Collective collective) {
-  return collective == Collective::kBroadcast || collective == Collective::kReduce ||
-         collective == Collective::kGather || collective == Collective::kScatter;
-}
-
 // Whether the caller may give counts by rank.
 bool counts_differ(const PlanShape& shape) {
-  return fixed_blocks(shape.collective, 1).input > 0 && !shape.equal_counts &&
-         shape.collective != Collective::kSendRecv;
+  return traits_of(shape.collective).by_rank() && !shape.equal_counts;
 }
 
 using Counts = std::function<std::size_t(int, int)>;  // (from, to) -> elements
@@ -50,10 +45,8 @@ Scenario counted(const PlanShape& shape, std::string name, const Counts& count) 
     for (int b = 0; b < blocks; ++b) counts[index(b)] = one(b);
     return Partition::of(counts);
   };
-  bool all = shape.collective == Collective::kAlltoall;
-  bool gathers = shape.collective == Collective::kAllgather ||
-                 shape.collective == Collective::kGather ||
-                 shape.collective == Collective::kSendRecv;
+  const CollectiveTraits& traits = traits_of(shape.collective);
+  const bool all = traits.exchanges(), gathers = !traits.input.by_rank();
   for (int rank = 0; rank < shape.ranks; ++rank) {
     scenario.input.push_back(row(shape.input_blocks, [&](int b) {
       return all ? count(rank, b) : gathers ? count(rank, 0) : count(b, 0);
@@ -138,10 +131,9 @@ std::vector<Scenario> sizes_of(const PlanShape& shape, int trips) {
 }
 
 bool can_alias(const PlanShape& shape, const Scenario& size, int rank) {
-  if (shape.collective == Collective::kAlltoall)
+  if (traits_of(shape.collective).exchanges())
     return shape.in_place && size.input[index(rank)] == size.output[index(rank)];
-  return shape.collective != Collective::kSendRecv && shape.collective != Collective::kBarrier &&
-         has_input(shape, rank) && has_output(shape, rank);
+  return has_input(shape, rank) && has_output(shape, rank);
 }
 
 // Trips of a section that its sends on `channel` can be ahead of what is returned.
@@ -164,36 +156,16 @@ int trips_under_way(const Section& section, int channel, int slots) {
 }  // namespace
 
 bool has_input(const PlanShape& shape, int rank) {
-  switch (shape.collective) {
-    case Collective::kBroadcast:
-    case Collective::kScatter:
-      return rank == root_of(shape);
-    case Collective::kSendRecv:
-      return rank == 0;
-    case Collective::kBarrier:
-      return false;
-    default:
-      return true;
-  }
+  return holds(traits_of(shape.collective).input.holder, rank, root_of(shape));
 }
 
 bool has_output(const PlanShape& shape, int rank) {
-  switch (shape.collective) {
-    case Collective::kReduce:
-    case Collective::kGather:
-      return rank == root_of(shape);
-    case Collective::kSendRecv:
-      return rank == 1;
-    case Collective::kBarrier:
-      return false;
-    default:
-      return true;
-  }
+  return holds(traits_of(shape.collective).output.holder, rank, root_of(shape));
 }
 
 int root_of(const PlanShape& shape) {
   auto root = shape.params.find("root");
-  if (!has_root(shape.collective)) return 0;
+  if (!traits_of(shape.collective).rooted()) return 0;
   if (root == shape.params.end()) return -1;
   const int* number = std::get_if<int>(&root->second.value());
   return number == nullptr ? -1 : *number;
@@ -209,8 +181,9 @@ Scenario variables_of(const PlanShape& shape) {
   if (!counts_differ(shape)) return counted(shape, "", [](int, int) { return hashed(kTotal); });
   Scenario variables =
       counted(shape, "", [](int from, int to) { return hashed(kCount, index(from), index(to)); });
-  if (!has_root(shape.collective)) return variables;
-  auto& large = shape.collective == Collective::kGather ? variables.output : variables.input;
+  const CollectiveTraits& traits = traits_of(shape.collective);
+  if (!traits.rooted()) return variables;
+  auto& large = traits.output.by_rank() ? variables.output : variables.input;
   for (int rank = 0; rank < shape.ranks; ++rank)
     if (rank != root_of(shape)) large[index(rank)] = unknown_blocks(shape, rank);
   return variables;

@@ -6,6 +6,7 @@
 #include "passes/verify/excess.h"
 #include "passes/verify/scenario.h"
 #include "plan/check.h"
+#include "weft/collective.h"
 
 namespace weft::verifier {
 namespace {
@@ -99,9 +100,9 @@ std::string fault_of_plan(const Plan& plan) {
   if (fixed.input >= 0 ? fixed.input != shape.input_blocks || fixed.output != shape.output_blocks
                        : shape.input_blocks < 1 || shape.output_blocks < 1)
     return "the plan's blocks are not those of its collective";
-  if (shape.in_place && shape.collective != Collective::kAlltoall)
+  if (shape.in_place && !traits_of(shape.collective).exchanges())
     return "declares that it may run in place, which is for alltoall to say";
-  if (shape.collective == Collective::kSendRecv && shape.ranks != 2)
+  if (traits_of(shape.collective).is_pair() && shape.ranks != 2)
     return "a send and receive has two ranks";
   if (int root = root_of(shape); root < 0 || root >= shape.ranks)
     return "root " + number(root) + " is not a rank: give the parameter root";
