@@ -31,6 +31,16 @@ struct DomainInfo {
   std::size_t bytes = 0;   // of memory
 };
 
+// An environment variable of Weft.
+struct VariableInfo {
+  std::string name;      // "WEFT_FABRIC"
+  std::string value;     // empty: not set; of a secret "(set)"
+  std::string kind;      // what may be written
+  std::string fallback;  // what holds where it is not set
+  std::string meaning;
+  std::string scope;  // on which ranks it counts
+};
+
 // Where the kernel does not say, strings are empty and numbers zero.
 struct SystemInfo {
   std::string version;          // of Weft
@@ -59,5 +69,12 @@ struct SystemInfo {
 
 // Reads the machine anew at each call. Thread safe.
 SystemInfo system_info();
+
+// All that Weft reads, by name, as they are now.
+std::vector<VariableInfo> environment_variables();
+// One sentence for each variable WEFT_... that Weft does not know: "WEFT_ALGORITM is not a variable
+// of Weft; did you mean WEFT_ALGORITHM?". Weft works without it; whoever starts a job should see
+// it.
+std::vector<std::string> unknown_environment_variables();
 
 }  // namespace weft

@@ -83,6 +83,38 @@ nb::dict system_info() {
   return all;
 }
 
+// The environment's bytes as Python has them in os.environ.
+nb::object text(const std::string& bytes) {
+  const auto size = static_cast<Py_ssize_t>(bytes.size());
+  return nb::steal(PyUnicode_DecodeFSDefaultAndSize(bytes.data(), size));
+}
+
+nb::list environment_variables() {
+  nb::list rows;
+  for (const weft::VariableInfo& variable : weft::environment_variables()) {
+    nb::dict row;
+    row["name"] = variable.name.c_str();
+    row["value"] = text(variable.value);
+    row["kind"] = variable.kind.c_str();
+    row["default"] = variable.fallback.c_str();
+    row["meaning"] = variable.meaning.c_str();
+    row["scope"] = variable.scope.c_str();
+    rows.append(row);
+  }
+  return rows;
+}
+
+nb::list unknown_environment_variables() {
+  nb::list sentences;
+  for (const std::string& sentence : weft::unknown_environment_variables())
+    sentences.append(text(sentence));
+  return sentences;
+}
+
 }  // namespace
 
-void bind_info(nb::module_& m) { m.def("system_info", &system_info); }
+void bind_info(nb::module_& m) {
+  m.def("system_info", &system_info);
+  m.def("environment_variables", &environment_variables);
+  m.def("unknown_environment_variables", &unknown_environment_variables);
+}

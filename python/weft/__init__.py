@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Mismatch,
         PeerLost,
         Timeout,
+        UnknownVariable,
         Unsupported,
         WeftError,
     )
@@ -49,6 +50,7 @@ __all__ = [
     "PeerLost",
     "Request",
     "Timeout",
+    "UnknownVariable",
     "Unsupported",
     "WeftError",
     "__version__",
@@ -76,6 +78,7 @@ _MODULES = {
         "Mismatch",
         "PeerLost",
         "Timeout",
+        "UnknownVariable",
         "Unsupported",
         "WeftError",
     ),

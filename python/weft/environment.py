@@ -6,10 +6,13 @@ The place: MASTER_ADDR and MASTER_PORT, each else what follows from the launcher
 
 from __future__ import annotations
 
+import functools
 import os
+import warnings
 
+from weft import _core
 from weft.arguments import whole
-from weft.errors import InvalidArgument
+from weft.errors import InvalidArgument, UnknownVariable
 from weft.launchers import Launch, find_launch, number
 
 _HOW = (
@@ -17,6 +20,18 @@ _HOW = (
     "WORLD_SIZE and WEFT_RENDEZVOUS, a directory that is new for each job and that all ranks see, "
     "or pass weft.init(rank, size, rendezvous=directory)"
 )
+
+
+def variable(name: str) -> str:
+    """What the environment says for one of Weft's variables; empty if it is not set."""
+    return next(one["value"] for one in _core.environment_variables() if one["name"] == name)
+
+
+@functools.cache
+def warn_of_unknown_variables() -> None:
+    """Warns of variables that may be misspelt, once in a process."""
+    for sentence in _core.unknown_environment_variables():
+        warnings.warn(sentence, UnknownVariable, stacklevel=3)
 
 
 def place(rank: int | None, size: int | None) -> tuple[int, int]:

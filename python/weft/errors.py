@@ -39,5 +39,9 @@ class InvalidPlan(WeftError):
     """A plan that cannot be run, or that the verifier refused."""
 
 
+class UnknownVariable(UserWarning):
+    """The environment has a variable WEFT_... that Weft does not know; it may be misspelt."""
+
+
 class InternalError(WeftError):
     """A bug in Weft. Please report it with its text."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft import _core, arguments
 from weft.communicator import Communicator
-from weft.environment import place
+from weft.environment import place, warn_of_unknown_variables
 from weft.errors import InvalidArgument
 from weft.rendezvous import find
 
@@ -64,6 +64,7 @@ def init(
             the environment is wrong, or ranks say different wires, on all ranks.
         Unsupported: where the fabric cannot reach all ranks, saying why.
     """
+    warn_of_unknown_variables()
     rank, size = place(rank, size)
     who = f"rank {rank}: init"
     timeout = arguments.seconds(timeout, f"{who}: timeout")

@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import Any, Protocol
 
-from weft.environment import meeting_place
+from weft.environment import meeting_place, variable
 from weft.errors import InvalidArgument, Timeout
 
 # How many communicators this process has made, for each directory and rank. The n-th weft.init() of
@@ -57,7 +57,7 @@ def find(rendezvous: Any, rank: int, size: int, timeout: float) -> Any:
     `rendezvous` is a directory, a `Store`, a torch store, or None for the environment's.
     """
     if rendezvous is None:
-        rendezvous = os.environ.get("WEFT_RENDEZVOUS")
+        rendezvous = variable("WEFT_RENDEZVOUS") or None
     if rendezvous is None and size == 1:
         return _Alone()
     if rendezvous is None:

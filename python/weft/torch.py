@@ -38,9 +38,11 @@ def why_not_registered() -> Exception | None:
 def _create(options: Any, pg_options: Any) -> Any:
     """Makes one process group's backend. Called by torch on every rank of the group."""
     from weft import torch_buffers
+    from weft.environment import warn_of_unknown_variables
 
     if pg_options is not None:
         raise TypeError(f"weft has no process group options, got {type(pg_options).__name__}")
+    warn_of_unknown_variables()
     adapter = _adapter()
     torch_buffers.enable()
     return adapter.create(

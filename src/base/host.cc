@@ -5,8 +5,9 @@
 
 #include <array>
 #include <climits>
-#include <cstdlib>
 #include <fstream>
+
+#include "base/environment.h"
 
 namespace weft {
 namespace {
@@ -31,7 +32,7 @@ HostIdentity host_identity() {
   struct stat status{};
   if (::stat("/proc/self/ns/net", &status) == 0) identity.net_namespace = status.st_ino;
   identity.user = user_outside(::geteuid());
-  if (const char* const node = std::getenv("WEFT_NODE")) identity.node = node;
+  identity.node = Environment::read().node;
   return identity;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/cpu.h"
+#include "base/environment.h"
 #include "base/layout.h"
 #include "base/machine.h"
 #include "base/version.h"
@@ -75,5 +76,19 @@ SystemInfo system_info() {
   info.shared_transparent_huge_pages = std::move(machine.shared_transparent_huge_pages);
   return info;
 }
+
+std::vector<VariableInfo> environment_variables() {
+  const Environment environment = Environment::read();
+  std::vector<VariableInfo> rows;
+  for (const Variable& variable : variables()) {
+    const std::string& value = environment.*variable.value;
+    const bool hidden = variable.value == &Environment::secret && !value.empty();
+    rows.push_back({variable.name, hidden ? "(set)" : value, variable.kind, variable.fallback,
+                    variable.meaning, variable.scope});
+  }
+  return rows;
+}
+
+std::vector<std::string> unknown_environment_variables() { return unknown_variables(); }
 
 }  // namespace weft

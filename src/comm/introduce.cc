@@ -1,10 +1,10 @@
 #include "comm/introduce.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "base/cpu.h"
+#include "base/environment.h"
 #include "base/host.h"
 #include "base/version.h"
 #include "select/tuning.h"
@@ -76,8 +76,7 @@ Members read(const std::vector<std::string>& all, Settings& settings) {
 
 std::string fabric_name(const CommunicatorOptions& options) {
   if (!options.fabric_name.empty()) return options.fabric_name;
-  const char* const name = std::getenv("WEFT_FABRIC");
-  return name ? name : "";
+  return Environment::read().fabric;
 }
 
 // Equal on all ranks: a fabric's peers fall into groups that reach each other.

@@ -1,11 +1,11 @@
 #include "kernels/kernels.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "base/environment.h"
 #include "kernels/isa.h"
 #include "weft/error.h"
 
@@ -36,7 +36,7 @@ std::vector<Candidate> candidates() {
 
 // Chosen at the first use, for the life of the process.
 const Isa& chosen_isa() {
-  static const Isa& chosen = choose_isa(std::getenv("WEFT_ISA"));
+  static const Isa& chosen = choose_isa(Environment::read().isa.c_str());
   return chosen;
 }
 

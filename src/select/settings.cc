@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/environment.h"
 #include "select/json_text.h"
 #include "select/tuning.h"
 #include "weft/error.h"
@@ -15,12 +16,6 @@ namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Empty where it is not set.
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 std::size_t chunk_of(const std::string& text) {
   if (text.empty()) return 0;
@@ -40,9 +35,13 @@ bool reproducible_of(const std::string& text) {
 
 // Where `weft tune` writes unless it is told otherwise; empty if there is no home.
 fs::path own_file() {
-  const std::string config = variable("XDG_CONFIG_HOME"), home = variable("HOME");
+  const auto folder = [](const char* name) -> fs::path {
+    const char* const value = std::getenv(name);
+    return value ? value : "";
+  };
+  const fs::path config = folder("XDG_CONFIG_HOME"), home = folder("HOME");
   if (config.empty() && home.empty()) return {};
-  return (config.empty() ? fs::path(home) / ".config" : fs::path(config)) / "weft" / "tuning.json";
+  return (config.empty() ? home / ".config" : config) / "weft" / "tuning.json";
 }
 
 // What the option or variable `name` says of the wire: "bfloat16" (or "bf16") or "none". Throws
@@ -62,10 +61,11 @@ int Settings::nodes() const {
 
 Settings Settings::of(bool reproducible, const std::string& wire) {
   Settings settings;
-  settings.algorithm = variable("WEFT_ALGORITHM");
-  settings.chunk = chunk_of(variable("WEFT_CHUNK"));
-  settings.reproducible = reproducible_of(variable("WEFT_REPRODUCIBLE")) || reproducible;
-  settings.wire = parse_wire("WEFT_WIRE", variable("WEFT_WIRE"));
+  const Environment environment = Environment::read();
+  settings.algorithm = environment.algorithm;
+  settings.chunk = chunk_of(environment.chunk);
+  settings.reproducible = reproducible_of(environment.reproducible) || reproducible;
+  settings.wire = parse_wire("WEFT_WIRE", environment.wire);
   if (!wire.empty()) settings.wire = parse_wire("wire", wire);
   return settings;
 }
@@ -95,7 +95,7 @@ Settings Settings::parse(const std::string& text) {
 }
 
 std::string tuning_file(const std::string& option) {
-  std::string asked = option.empty() ? variable("WEFT_TUNING") : option;
+  std::string asked = option.empty() ? Environment::read().tuning : option;
   if (asked == "none") return {};
   if (!asked.empty()) return asked;
   const fs::path own = own_file();

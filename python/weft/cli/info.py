@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from weft import _build_info, _core
@@ -32,6 +33,8 @@ def gathered() -> dict[str, Any]:
         "torch_adapter": _torch_adapter(),
         "simulation": _simulation(),
         "tuning": _tuning(),
+        "environment": _core.environment_variables(),
+        "unknown_variables": _core.unknown_environment_variables(),
     }
 
 
@@ -93,12 +96,18 @@ def _lines(known: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"cache L{c['level']} {c['type'].lower()}", _cache(c)) for c in known["caches"]),
         ("huge pages", _huge_pages(known)),
         ("tuning file", _availability(known["tuning"])),
+        *((one["name"], _variable(one)) for one in known["environment"]),
+        *(("[yellow]unknown[/]", escape(sentence)) for sentence in known["unknown_variables"]),
     ]
     return lines
 
 
 def _availability(part: dict[str, Any]) -> str:
     return ("[green]yes[/]: " if part["available"] else "[yellow]no[/]: ") + part["text"]
+
+
+def _variable(one: dict[str, str]) -> str:
+    return escape(one["value"]) if one["value"] else f"[dim]not set[/]: {one['default']}"
 
 
 def _cores(known: dict[str, Any]) -> str:

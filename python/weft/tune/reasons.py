@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
+from weft.environment import variable
 from weft.sizes import size_text
 from weft.tune.table import default_file
 
@@ -61,7 +61,7 @@ def _evidence(row: Row) -> str:
 def _missing(row: Row) -> str:
     if row.file:
         return f"{row.file} has no row for this."
-    asked = row.asked or os.environ.get("WEFT_TUNING", "")
+    asked = row.asked or variable("WEFT_TUNING")
     if asked == "none":
         return "No tuning file is asked for (none)."
     if (own := default_file()).exists():

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/errno_text.h"
 #include "base/unique_fd.h"
 #include "fabric/ofi/net/link.h"
@@ -125,9 +126,8 @@ std::vector<Interface> interfaces() {
 
 std::vector<Interface> choose_interfaces() {
   const std::vector<Interface> all = interfaces();
-  if (const char* asked = std::getenv("WEFT_INTERFACE"); asked && *asked) {
-    return those_asked_for(all, asked);
-  }
+  const std::string asked = Environment::read().interface;
+  if (!asked.empty()) return those_asked_for(all, asked);
   Interface chosen;
   const char* master = std::getenv("MASTER_ADDR");
   if ((master && toward(all, master, "the way to MASTER_ADDR", chosen)) ||

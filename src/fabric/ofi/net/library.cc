@@ -2,9 +2,9 @@
 
 #include <dlfcn.h>
 #include <csignal>
-#include <cstdlib>
 #include <string>
 
+#include "base/environment.h"
 #include "base/errno_text.h"
 #include "weft/error.h"
 
@@ -13,8 +13,8 @@ namespace {
 
 // WEFT_LIBFABRIC; else what the system has.
 std::string file_name() {
-  const char* const asked = std::getenv("WEFT_LIBFABRIC");
-  return asked && *asked ? asked : "libfabric.so.1";
+  const std::string asked = Environment::read().libfabric;
+  return asked.empty() ? "libfabric.so.1" : asked;
 }
 
 // The process's signal handlers, put back at the end. Libraries that libfabric brings along

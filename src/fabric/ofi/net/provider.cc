@@ -5,10 +5,10 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "base/environment.h"
 #include "fabric/ofi/net/library.h"
 #include "fabric/ofi/net/packet.h"
 #include "weft/error.h"
@@ -120,8 +120,8 @@ std::string joined(const All& all, Text text) {
 }  // namespace
 
 Provider choose_provider() {
-  const char* asked = std::getenv("WEFT_OFI_PROVIDER");
-  if (asked && !*asked) asked = nullptr;
+  const std::string said = Environment::read().ofi_provider;
+  const char* const asked = said.empty() ? nullptr : said.c_str();
   const std::vector<Interface> interfaces = choose_interfaces();
   fi_info* list = nullptr;
   const int failed =

@@ -3,8 +3,9 @@
 #include <dlfcn.h>
 
 #include <array>
-#include <cstdlib>
+#include <utility>
 
+#include "base/environment.h"
 #include "weft/error.h"
 
 namespace weft::ofi {
@@ -40,9 +41,9 @@ const Crypto& crypto() {
 }  // namespace
 
 Secret Secret::from_environment() {
-  const char* const secret = std::getenv("WEFT_SECRET");
-  if (secret && *secret) (void)crypto();
-  return Secret(secret ? secret : "");
+  std::string secret = Environment::read().secret;
+  if (!secret.empty()) (void)crypto();
+  return Secret(std::move(secret));
 }
 
 std::string Secret::sign(std::initializer_list<std::string_view> words) const {
