@@ -11,11 +11,11 @@ from torch.utils.data import Dataset, TensorDataset
 
 
 class Shifted(Dataset):
-    """Images seen through a window that lies up to `reach` pixels off, drawn anew each epoch.
+    """Images seen through a window that lies up to `reach` pixels off, drawn again each epoch.
 
     It is Caffe's random crop, and what 1198 training digits need not to be learnt by heart.
-    A record's shift depends on seed, epoch and record only, so it is the same on whichever
-    rank reads the record: two ranks see what one process would.
+    A record's shift depends on seed, epoch and record only, not on the rank that reads it. So two
+    ranks see the shifts that one process would see.
     """
 
     def __init__(self, source: TensorDataset, seed: int, reach: int = 1) -> None:

@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def train(backend: str, seed: int, iterations: int, show) -> dict:
-    """One run of train.py in processes of its own; `show(iteration, text)` hears of progress."""
+    """Runs train.py in processes of its own; `show(iteration, text)` hears of progress."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "result.json"
         script = [str(HERE / "train.py"), "--iterations", str(iterations), "--seed", str(seed)]
@@ -114,7 +114,7 @@ def summary(results: dict[str, list[dict]]) -> dict:
 
 
 def table(results: dict[str, list[dict]], figures: dict) -> Table:
-    """What the demo ends with."""
+    """The last lines of the demo."""
     shown = Table(title="LeNet on held-out handwritten digits, means of three seeds")
     shown.add_column("")
     for heading in ("accuracy", "parameters", "training", "communication"):
@@ -143,7 +143,7 @@ def accuracy_gap(figures: dict) -> float:
 
 
 def shortfalls(figures: dict) -> list[str]:
-    """What training through Weft must give, and this run did not."""
+    """The requirements that this run missed."""
     claims = {
         "held-out accuracy of at least 98%": figures["accuracy"] >= 0.98,
         "within 0.5 points of one process": accuracy_gap(figures) <= 0.005,

@@ -144,10 +144,11 @@ def communication_share(
 ) -> float:
     """The share of an iteration's time that exchanging the gradients costs.
 
-    Communication overlaps with backward(), and here also takes the cores from it, so neither
-    the time inside the collectives nor the wait at the end is its price. The price is what
-    goes away without it: the same iterations are timed with and without the exchange (no_sync),
-    slowest rank each, in alternating blocks so that the machine's moods meet both; the median of
+    Communication overlaps with backward(), and here it also takes cores from backward(). So its
+    price is neither the time inside the collectives nor the wait at the end. The price is the time
+    that goes away without it. The same iterations are timed with and without the exchange
+    (no_sync), slowest rank each. Blocks alternate, so that the machine's fast and slow minutes fall
+    on both; the median of
     the pairs is taken. It runs after everything else, since ranks drift apart without it.
     """
     batch = next(iter(loader))

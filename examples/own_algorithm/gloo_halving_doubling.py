@@ -109,7 +109,7 @@ class Rank:
 
 
 def halves(rank: int, blocks: range, step: int) -> tuple[range, range]:
-    """What a rank sends at a step, and what it keeps."""
+    """The blocks that a rank sends at a step, and those that it keeps."""
     low, high = blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :]
     return (low, high) if rank >> step & 1 else (high, low)
 

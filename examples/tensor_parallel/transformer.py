@@ -100,7 +100,7 @@ class Decoder(nn.Module):
 
 
 def part_of(state: dict[str, torch.Tensor], shape: Shape, rank: int, ranks: int) -> dict:
-    """What `rank` has of the whole model's parameters."""
+    """The part of the whole model's parameters that `rank` has."""
 
     def part(name: str, whole: torch.Tensor) -> torch.Tensor:
         if name.endswith("qkv.weight"):
