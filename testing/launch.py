@@ -51,6 +51,8 @@ from typing import Any
 
 SHARED_MEMORY = Path("/dev/shm")
 MARK = "WEFT_TEST_TEAM"
+# Seconds without an end. Several ranks that import torch on busy cores take half a minute.
+HANGS = 120.0
 
 
 class RankFailed(AssertionError):
@@ -149,7 +151,7 @@ class Team:
         """Whether some rank is gone: killed by the test, dead, or too late."""
         return bool(self._killed)
 
-    def run(self, target: Callable, *args: Any, timeout: float = 60.0) -> list[Any]:
+    def run(self, target: Callable, *args: Any, timeout: float = HANGS) -> list[Any]:
         """Calls `target(job, *args)` on every rank; the values by rank. Raises RankFailed."""
         self.start(target, *args)
         outcomes = self.finish(timeout)
@@ -171,7 +173,7 @@ class Team:
         for rank in set(range(self.ranks)) - set(range(self.ranks) if only is None else only):
             self._outcomes[rank] = Outcome()
 
-    def hear(self, rank: int, timeout: float = 30.0) -> Any:
+    def hear(self, rank: int, timeout: float = HANGS) -> Any:
         """The next thing that `rank` said. Fails if the rank ends first."""
         deadline = time.monotonic() + timeout
         while not self._said[rank]:
@@ -194,7 +196,7 @@ class Team:
         self._killed.discard(rank)
         self._said[rank] = []
 
-    def finish(self, timeout: float = 60.0, ranks: list[int] | None = None) -> list[Outcome]:
+    def finish(self, timeout: float = HANGS, ranks: list[int] | None = None) -> list[Outcome]:
         """The outcomes of `ranks` (all) in order. Who is late is killed."""
         ranks = list(range(self.ranks)) if ranks is None else ranks
         deadline = time.monotonic() + timeout
@@ -309,13 +311,13 @@ class Team:
         return complaints
 
 
-def run(target: Callable, ranks: int, *args: Any, timeout: float = 60.0, **options: Any) -> list:
+def run(target: Callable, ranks: int, *args: Any, timeout: float = HANGS, **options: Any) -> list:
     """One call of `target(job, *args)` on `ranks` fresh processes: the values by rank."""
     with Team(ranks, **options) as team:
         return team.run(target, *args, timeout=timeout)
 
 
-def outcomes(target: Callable, ranks: int, *args: Any, timeout: float = 60.0) -> list[Outcome]:
+def outcomes(target: Callable, ranks: int, *args: Any, timeout: float = HANGS) -> list[Outcome]:
     """As `run`, for tests of failures: how each rank's call ended."""
     with Team(ranks) as team:
         team.start(target, *args)

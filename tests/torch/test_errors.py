@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -200,27 +201,25 @@ def test_different_roots_reach_everyone(team):
 
 
 def waits_for_the_dead(job):
-    with world(job, timeout=30):
+    with world(job, timeout=100):
         x = torch.ones(100)
         dist.all_reduce(x)
         job.say("ready")
         if job.rank == 1:
             time.sleep(60)  # killed here
-        start = time.monotonic()
-        text = reported(lambda: dist.all_reduce(x, async_op=True).get_future().wait())
-        return text, time.monotonic() - start
+        return reported(lambda: dist.all_reduce(x, async_op=True).get_future().wait())
 
 
-def test_a_dead_rank_is_named_within_a_second():
+def test_a_dead_rank_is_named_before_the_timeout():
     with Team(3) as team:
         team.start(waits_for_the_dead)
         for rank in range(3):
             team.hear(rank)
         team.kill(1, signal.SIGKILL)
         for outcome in team.finish(20, [0, 2]):
-            text, _ = outcome.value
-            assert "DistBackendError" in text
-            assert "1" in text
+            assert outcome.ok, outcome.story()
+            assert "DistBackendError" in outcome.value
+            assert re.search("rank 1.* died", outcome.value)
 
 
 def timeouts(job):
