@@ -1,6 +1,6 @@
 """Writes docs/results/broadcast.md's tables and plots: six models of broadcasts beside the plans.
 
-From broadcast_models.jsonl; --data first prices and simulates all of it anew (some minutes).
+From broadcast_models.jsonl; --data first prices and simulates all of it again (some minutes).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def case(name: str, model: Model, ranks: int, nbytes: int) -> Row:
 
 
 def data() -> list[Row]:
-    """All rows, made anew."""
+    """All rows, made again."""
     wanted = [(name, m, n, b) for name, m in MODELS.items() for n in RANKS for b in SIZES]
     wanted += [
         (name, m, n, b) for name, m in RADIXES.items() for n in RANKS for b in (4096, 1 << 26)

@@ -1,6 +1,6 @@
 """Writes what docs/results/broadcast.md says of chains on trees of GPUs: PC, TA-PC, reversed.
 
-From broadcast_chains.jsonl; --data first prices and simulates all of it anew (some minutes).
+From broadcast_chains.jsonl; --data first prices and simulates all of it again (some minutes).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def case(cluster: str, chain: str, kind: str, sample: int, order: list[int], nby
 
 
 def data() -> list[Row]:
-    """All rows, made anew."""
+    """All rows, made again."""
     wanted = []
     for cluster, (_, ranks) in CLUSTERS.items():
         nodes = 1 if ranks == 8 else 8

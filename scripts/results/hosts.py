@@ -1,6 +1,6 @@
 """Writes docs/results/hosts.md's tables and plots: allreduce between hosts, beside other libraries.
 
-From hosts.jsonl; --data first measures it anew (half an hour; needs root and `make peers`): hosts
+From hosts.jsonl; --data first measures it again (half an hour; needs root and `make peers`): hosts
 are network namespaces of this machine (testing/network.py). A run that was stopped goes on where
 it was.
 """
@@ -28,7 +28,7 @@ WIRE_FROM = 4 << 20  # bytes from which on the wire's share is said
 
 
 def measure() -> None:
-    """Makes hosts.jsonl anew."""
+    """Makes hosts.jsonl again."""
     sys.path.insert(0, str(ROOT / "testing"))
     from links.measure import measured  # isort: skip
 

@@ -1,6 +1,6 @@
 """Writes docs/results/multi_leader.md's tables and plot: allreduces by leaders, simulated.
 
-From multi_leader.jsonl; --data first simulates all of it anew (a minute).
+From multi_leader.jsonl; --data first simulates all of it again (a minute).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def case(plan: str, ranks: int, nbytes: int) -> Row:
 
 
 def data() -> list[Row]:
-    """All rows, made anew."""
+    """All rows, made again."""
     wanted = [(plan, 256, nbytes) for nbytes in SIZES for plan in DOCUMENTS]
     wanted += [(plan, ranks, 32 * MI) for ranks in RANKS[:-1] for plan in DOCUMENTS]
     wanted += [(plan, 256, 32 * MI) for plan in OTHERS]

@@ -1,6 +1,6 @@
 """Writes the tables of docs/results/mutants.md: plans with one thing changed, and how they ended.
 
-From mutants.jsonl, which `make test-mutants` makes anew (some minutes).
+From mutants.jsonl, which `make test-mutants` makes again (some minutes).
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ DATA = RESULTS / "data"
 
 
 def asked_for_data(doc: str | None) -> bool:
-    """Whether the command line says --data: to make the data anew first."""
+    """Whether the command line says --data: make the data again first."""
     parser = argparse.ArgumentParser(description=doc)
-    parser.add_argument("--data", action="store_true", help="make the data anew first")
+    parser.add_argument("--data", action="store_true", help="make the data again first")
     return bool(parser.parse_args().data)
 
 

@@ -1,6 +1,6 @@
 """Writes docs/results/provider.md's tables: Weft beside libfabric's ping-pong, and on two rails.
 
-From provider.jsonl; --data first measures anew (two minutes): hosts are network namespaces of
+From provider.jsonl; --data first measures again (two minutes): hosts are network namespaces of
 this machine (testing/network.py). Needs fi_pingpong (Debian, Ubuntu: libfabric-bin), a C compiler,
 `make peers`.
 """

@@ -1,6 +1,6 @@
 """Writes the tables of docs/results/search.md: what `weft search` finds on TSUBAME 3.
 
-From search.jsonl; --data first searches anew (some ten minutes).
+From search.jsonl; --data first searches again (some ten minutes).
 """
 
 from __future__ import annotations

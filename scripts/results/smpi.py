@@ -1,6 +1,6 @@
 """Writes docs/results/smpi.md's tables: collectives of SimGrid's own MPI beside simulated plans.
 
-From smpi.jsonl; --data first runs and simulates all of it anew (half a minute; needs smpicc and
+From smpi.jsonl; --data first runs and simulates all of it again (half a minute; needs smpicc and
 smpirun of SimGrid).
 """
 
@@ -98,7 +98,7 @@ def simulated(place: str | Topology, case: Case) -> float:
 
 
 def data() -> list[Row]:
-    """All rows, made anew."""
+    """All rows, made again."""
     from weft.topology import load
     from weft.topology.simgrid import write_platform
 

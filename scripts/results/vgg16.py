@@ -1,6 +1,6 @@
 """Writes docs/results/vgg16.md's tables and plots: VGG-16's parameters exchanged by broadcasts.
 
-From vgg16.jsonl; --data first prices and simulates all of it anew (some minutes).
+From vgg16.jsonl; --data first prices and simulates all of it again (some minutes).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def case(plan: str, ranks: int, nbytes: int, counts: dict[int, int]) -> Row:
 
 
 def data() -> list[Row]:
-    """All rows, made anew."""
+    """All rows, made again."""
     wanted = []
     for ranks in RANKS:
         sizes: dict[int, dict[int, int]] = {}

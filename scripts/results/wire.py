@@ -1,6 +1,6 @@
 """Writes docs/results/wire.md's tables: float32 allreduces and a training, bf16 on the wire or not.
 
-From wire.jsonl; --data first measures anew (two minutes): hosts are network namespaces of this
+From wire.jsonl; --data first measures again (two minutes): hosts are network namespaces of this
 machine (testing/network.py).
 """
 
