@@ -180,8 +180,8 @@ const std::vector<Wrong> kRace = {
      "rank 1 may still read"},
     {"read_before_put_arrives", kBroadcast, 3, eager_relay, Fault::kRace, 1, "copy slot[0]@1",
      "reads what rank 0 writes, in no order"},
-    {"same_target", Collective::kGather, 3, same_target, Fault::kRace, 2, "put",
-     "writes what rank 1 writes"},
+    {"same_target", Collective::kGather, 3, same_target, Fault::kRace, 1, "put",
+     "writes what rank 2 writes"},
     {"told_by_payload", kBroadcast, 2, told_by_payload, Fault::kRace, 1, "copy",
      "message without payload"},
 };

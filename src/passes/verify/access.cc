@@ -77,11 +77,11 @@ bool Machine::load_slot(int rank, const Operand& operand, std::vector<Value>& va
               ", " + why);
     return false;
   };
-  Stream& in = traffic_.stream(from, rank, operand.channel);
-  if (in.credited == in.waited)
+  const execute::Stream& in = streams_[streams_.find(from, rank, operand.channel)];
+  if (in.first == in.waited)
     return complain(Fault::kSlotReuse, "which it has not received or has returned");
-  auto entry = in.entries[in.credited];
-  Message& message = traffic_[entry.message];
+  const Entry& entry = streams_.entry(in.first);
+  Message& message = messages_[entry.message];
   if (message.bare())
     return complain(Fault::kSlotReuse, "but no payload came with " + where(message.event));
   if (!same_size(rank, message)) return false;
@@ -162,7 +162,7 @@ bool Machine::may_be_read(int rank, const Message& message, int& reader) const {
 bool Machine::release_puts(int rank, Cell& cell) {
   bool free = true;
   memory_of(rank).take_puts(cell, [&](MessageId id) {
-    Message& message = traffic_[id];
+    Message& message = messages_[id];
     message.stale = true;
     int reader = 0;
     if (!free || !may_be_read(rank, message, reader)) return;

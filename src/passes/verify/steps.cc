@@ -76,13 +76,22 @@ Message Machine::message_of(int rank) const {
   message.extent = cursor.extent();
   message.sum = state(rank).sum;
   for (const Index& peer : cursor.step()->peers)
-    message.readers.push_back({{peer_of(rank, peer), 0, 0}, false});
+    message.readers.push_back({{peer_of(rank, peer), 0, 0}});
   return message;
 }
 
 void Machine::send(int rank, Message message) {
   message.clock = clocks_.send(rank);
-  traffic_.post(std::move(message));
+  const auto id = static_cast<MessageId>(messages_.size());
+  const bool lazy = message.payload == Payload::kLazy;
+  if (lazy) state(rank).puts.push_back(id);
+  messages_.push_back(std::move(message));
+  execute::Machine<Machine, Types>::send(rank, lazy, [&](std::size_t reader, std::int32_t number) {
+    Entry& entry = streams_.entry(number);
+    entry.message = id;
+    entry.reader = static_cast<std::uint32_t>(reader);
+    show(entry);
+  });
 }
 
 void Machine::put(int rank) {
@@ -98,7 +107,7 @@ void Machine::put(int rank) {
   if (!locate(rank, step.src[0], message.source) || !load_cells(rank, message.source, values_))
     return;
   message.values = values_;
-  auto id = static_cast<MessageId>(traffic_.size());
+  auto id = static_cast<MessageId>(messages_.size());
   Memory& memory = memory_of(rank);
   for (std::size_t i = 0; i < message.count; ++i) memory.add_put(memory[message.source + i], id);
   if (!step.dst.empty() && scenario(rank).symmetric && !deliver(rank, step, message)) return;
@@ -116,7 +125,7 @@ bool Machine::deliver(int rank, const Step& step, Message& message) {
     reader.delivered = true;
     store_cells(rank, reader.target, message.values);
     for (std::size_t k = 0; k < message.count; ++k)
-      memory[reader.target + k].landing = static_cast<MessageId>(traffic_.size());
+      memory[reader.target + k].landing = static_cast<MessageId>(messages_.size());
   }
   return true;
 }
@@ -135,12 +144,11 @@ void Machine::signal(int rank) {
   send(rank, std::move(message));
 }
 
-void Machine::wait(int rank) {
-  const Step& step = *state(rank).cursor.step();
-  int from = peer_of(rank, step.peers[0]);
-  Stream& in = traffic_.stream(from, rank, step.channel);
-  auto entry = in.entries[in.waited++];
-  Message& message = traffic_[entry.message];
+void Machine::wait(int rank, std::int32_t number) {
+  const Entry& entry = streams_.entry(number);
+  Message& message = messages_[entry.message];
+  const int from = message.rank;
+  ++state(rank).held;
   clocks_.receive(rank, message.clock);
   message.readers[entry.reader].last = now(rank);
   if (message.run != static_cast<int>(state(rank).run)) {
@@ -158,7 +166,7 @@ void Machine::wait(int rank) {
 
 // What was put into an output has surely arrived when its owner has the message, not before.
 void Machine::land(int rank, MessageId id, std::size_t target) {
-  const Message& message = traffic_[id];
+  const Message& message = messages_[id];
   Memory& memory = memory_of(rank);
   for (std::size_t i = 0; i < message.count; ++i) {
     Cell& cell = memory[target + i];
@@ -168,16 +176,23 @@ void Machine::land(int rank, MessageId id, std::size_t target) {
   }
 }
 
-void Machine::credit(int rank) {
-  const Step& step = *state(rank).cursor.step();
-  int from = peer_of(rank, step.peers[0]);
-  const Stream& in = traffic_.stream(from, rank, step.channel);
-  if (in.credited == in.waited)
-    return fault(Fault::kContract, rank,
-                 "returns a message of rank " + std::to_string(from) + " on channel " +
-                     std::to_string(step.channel) + ", but all that it received are returned");
-  if (same_size(rank, traffic_[in.entries[in.credited].message]))
-    traffic_.credit(rank, from, step.channel);
+bool Machine::credit(int rank, std::int32_t entry) {
+  if (!same_size(rank, message(entry))) return false;
+  --state(rank).held;
+  return true;
+}
+
+void Machine::lacks(int rank) {
+  const execute::Stream& in = streams_[at_[0]];
+  fault(Fault::kContract, rank,
+        "returns a message of rank " + std::to_string(in.from) + " on channel " +
+            std::to_string(in.channel) + ", but all that it received are returned");
+}
+
+// All of the rank's puts are read for good.
+void Machine::flush(int rank) {
+  for (MessageId id : state(rank).puts) messages_[id].flush = now(rank);
+  state(rank).puts.clear();
 }
 
 }  // namespace weft::verifier
