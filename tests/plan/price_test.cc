@@ -1,6 +1,7 @@
 // weft/price.h: what is counted, what is shared, and what cannot be priced.
 #include <cmath>
 
+#include "passes/cost/machine.h"
 #include "passes/cost/programs.h"
 #include "plan/price_formulas.h"
 #include "weft/error.h"
@@ -36,6 +37,37 @@ TEST(Price, WhatOverlapsShares) {
   EXPECT_NEAR(priced(plan, 12000000, t), 2 * alone, 1e-9);
   t.links[0].shared = false;
   EXPECT_NEAR(priced(plan, 12000000, t), 1.5 * alone, 1e-9);
+}
+
+// The sender's next message but one mailbox waits for the first to be returned.
+TEST(Price, AFullMailboxHoldsItsSender) {
+  const double m = 12e6;
+  Topology t = star(3, 0);
+  t.copy = kBandwidth;
+  // Rank 1 copies for 1 ms before it returns anything, rank 2 from when rank 0 has sent all.
+  const auto seconds = [&](int signals) {
+    const Plan plan = written(Collective::kAllgather, 3, [&](Builder& b) {
+      const int ch = b.channel(1);
+      b.chunks([&] {
+        const auto work = [&] { b.copy({b.output()}, b.input()); };
+        if (b.rank() == 0) {
+          for (int i = 0; i < signals; ++i) b.signal({1}, ch, b.input());
+          b.signal({2}, ch, b.input());
+        } else {
+          if (b.rank() == 1) work();
+          for (int i = 0; i < (b.rank() == 1 ? signals : 1); ++i) {
+            b.wait(0, ch, b.input());
+            b.credit(0, ch, b.input());
+          }
+          if (b.rank() == 2) work();
+        }
+      });
+    });
+    return priced(plan, 36000000, t);
+  };
+  const double alone = m / kBandwidth;
+  EXPECT_NEAR(seconds(cost::kFabricMailbox), alone, 1e-9);
+  EXPECT_NEAR(seconds(cost::kFabricMailbox + 1), 2 * alone, 1e-9);
 }
 
 TEST(Price, RatesAndSteps) {

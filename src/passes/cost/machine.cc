@@ -9,34 +9,19 @@ namespace weft::cost {
 
 Machine::Machine(const Programs& programs, const Call& call, const Topology& topology,
                  Timeline* timeline)
-    : topology_(topology),
+    : execute::Machine<Machine, Types>(
+          programs.shape().ranks,
+          std::max<int>(1, static_cast<int>(programs.shape().channels.size())), call.mailbox),
+      topology_(topology),
       routes_(topology),
       programs_(programs),
       call_(call),
       rates_(rates_at(topology, call.buffers)),
-      streams_(programs.shape().ranks,
-               std::max<int>(1, static_cast<int>(programs.shape().channels.size())), topology,
-               routes_),
       timeline_(timeline) {
-  const PlanShape& shape = programs.shape();
   for (const Topology::Link& link : topology.links) has_memory_ = has_memory_ || link.memory;
   for (int i = 0; i < programs.count(); ++i)
     prepared_.emplace_back(programs.program(i), call.cut.input, call.cut.output, call.cut.chunk);
-  for (int rank = 0; rank < shape.ranks; ++rank) {
-    ranks_.push_back({Cursor(prepared_[static_cast<std::size_t>(programs.number(rank))])});
-    ranks_.back().now = topology.call;
-    for (const Channel& channel : shape.channels)
-      ranks_.back().out.emplace_back().slots.resize(static_cast<std::size_t>(channel.slots));
-    ready_.push_back(rank);
-  }
-}
-
-void Machine::run_ready() {
-  while (!ready_.empty()) {
-    const int rank = ready_.back();
-    ready_.pop_back();
-    go(rank);
-  }
+  for (int rank = 0; rank < programs.shape().ranks; ++rank) ready_.push_back(rank);
 }
 
 const Price& Machine::finish() {
@@ -48,24 +33,39 @@ const Price& Machine::finish() {
 }
 
 void Machine::stuck() const {
-  auto held = std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& r) { return !r.through; });
+  const auto held = std::ranges::find(ranks_, false, &Rank::through);
   throw InvalidPlan(programs_.shape().algorithm + ": rank " +
                     std::to_string(held - ranks_.begin()) +
                     " waits for ever: `weft verify` says for what");
 }
 
-// Until the end of the program, or until a step cannot go.
-void Machine::go(int rank) {
+void Machine::enter(int rank) {
   Rank& own = state(rank);
-  own.held = Held::kNothing;
-  for (; own.cursor.step(); own.cursor.advance()) {
-    const double start = own.now;
-    own.began = start;
-    if (!perform(rank)) return;
-    own.now += topology_.step;
-    if (timeline_) record(rank, start);
-  }
-  own.through = drain(rank);
+  begin(rank, prepared_[static_cast<std::size_t>(programs_.number(rank))],
+        programs_.shape().channels);
+  own.now = topology_.call;
+  own.filled.fill(-1);
+}
+
+void Machine::step(int rank) {
+  Rank& own = state(rank);
+  const double start = own.now;
+  own.began = start;
+  perform(rank);
+  own.now += topology_.step;
+  if (timeline_) record(rank, start);
+}
+
+bool Machine::leave(int rank) {
+  flush(rank);
+  return false;
+}
+
+// What the step at hand waited for came then.
+void Machine::until(int rank, double when, std::int32_t depth) {
+  Rank& own = state(rank);
+  own.began = own.now = std::max(own.now, when);
+  own.heard = std::max(own.heard, depth);
 }
 
 void Machine::record(int rank, double start) {
@@ -75,63 +75,43 @@ void Machine::record(int rank, double start) {
                               at.round(), static_cast<int>(at.chunk()), start, own.began, own.now});
 }
 
-void Machine::wake(int rank, Held held) {
-  Rank& own = state(rank);
-  if (own.held != held) return;
-  own.held = Held::kNothing;
-  ready_.push_back(rank);
-}
-
 // Sends one chunk, or nothing, to all peers of the step.
-void Machine::send(int rank, double bytes, std::int32_t slot, bool lazy, bool placed) {
+void Machine::send(int rank, double bytes, bool lazy, bool placed) {
   Rank& own = state(rank);
-  const Step& step = *own.cursor.step();
   const std::int32_t heard = own.heard;
-  for (const Index& index : step.peers) {
-    const std::int32_t number = streams_.find(rank, peer_of(rank, index), step.channel);
-    Stream& stream = streams_[number];
-    const int to = stream.to;
-    const bool memory = stream.way.memory;
-    Entry entry;
+  const int channel = own.cursor.step()->channel;
+  execute::Machine<Machine, Types>::send(rank, lazy, [&](std::size_t i, std::int32_t posted) {
+    Stream& stream = this->stream(at_[i]);
+    Entry& entry = streams_.entry(posted);
     entry.depth = 1 + std::max({heard, stream.depth, topology_.one_port ? own.last_sent : 0});
-    entry.bytes = bytes;
-    entry.stream = number;
-    entry.slot = slot;
-    entry.lazy = lazy;
     entry.placed = placed;
-    entry.here = memory;
-    entry.arrival = own.now + stream.way.latency;
+    entry.time = own.now + stream.way.latency;
     if (timeline_) {
       entry.record = static_cast<std::int32_t>(timeline_->messages.size());
-      timeline_->messages.push_back({rank, to, step.channel, bytes, own.now, entry.arrival, 0, 0});
+      timeline_->messages.push_back({rank, stream.to, channel, bytes, own.now, entry.time, 0, 0});
     }
     own.last_sent = stream.depth = entry.depth;
-    own.puts += lazy;
     ++price_.messages;
     price_.bytes += bytes;
     price_.depth = std::max(price_.depth, entry.depth);
-    const std::int32_t posted = streams_.post(entry);
-    if (!memory)
-      carry({rank, to, own.now, bytes, static_cast<std::uint32_t>(posted), 0, 0}, entry.depth);
-    else if (state(to).awaited == number)
-      wake(to, Held::kMessage);
-  }
+    if (stream.way.memory) return show(entry);
+    carry({rank, stream.to, own.now, bytes, static_cast<std::uint32_t>(posted), 0, 0}, entry.depth);
+  });
 }
 
 void Machine::arrive(const Flow& flow) {
   Entry& entry = streams_.entry(static_cast<std::int32_t>(flow.entry));
-  entry.here = true;
-  entry.arrival = flow.arrival;
+  entry.time = flow.arrival;
   if (timeline_) timeline_->messages[static_cast<std::size_t>(entry.record)].arrived = flow.arrival;
-  if (entry.lazy) put_is_read(flow.from, flow.left, entry.depth);
-  if (state(flow.to).awaited == entry.stream) wake(flow.to, Held::kMessage);
+  if (entry.unread) put_is_read(entry, flow.left, entry.depth);
+  show(entry);
 }
 
-void Machine::put_is_read(int rank, double when, std::int32_t depth) {
-  Rank& own = state(rank);
-  own.puts_done = std::max(own.puts_done, when);
+void Machine::put_is_read(Entry& entry, double when, std::int32_t depth) {
+  Rank& own = state(streams_[entry.stream].from);
+  own.puts_read = std::max(own.puts_read, when);
   own.puts_depth = std::max(own.puts_depth, depth);
-  if (--own.puts == 0) wake(rank, Held::kPuts);
+  read(entry);
 }
 
 }  // namespace weft::cost

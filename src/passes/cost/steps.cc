@@ -1,7 +1,9 @@
 // The step table: what each verb takes, and what it waits for.
 #include <algorithm>
+#include <utility>
 
 #include "passes/cost/machine.h"
+#include "weft/error.h"
 
 namespace weft::cost {
 namespace {
@@ -14,28 +16,6 @@ double time(double bytes, double rate) { return rate > 0 ? bytes / rate : 0; }
 
 }  // namespace
 
-bool Machine::perform(int rank) {
-  switch (state(rank).cursor.step()->verb) {
-    case Verb::kCopy:
-      return copy(rank);
-    case Verb::kReduce:
-      return reduce(rank);
-    case Verb::kPut:
-      return put(rank);
-    case Verb::kSignal:
-      signal(rank);
-      return true;
-    case Verb::kWait:
-      return wait(rank);
-    case Verb::kCredit:
-      credit(rank);
-      return true;
-    case Verb::kFlush:
-      return drain(rank);
-  }
-  return true;
-}
-
 double Machine::payload(int channel, std::size_t count) const {
   const Width width = programs_.shape().channels[static_cast<std::size_t>(channel)].width;
   return static_cast<double>(count) * (width == Width::kWide     ? call_.accumulator
@@ -43,39 +23,27 @@ double Machine::payload(int channel, std::size_t count) const {
                                                                  : call_.element);
 }
 
-// Whether the next slot of a channel has come back from all that read it.
-bool Machine::slot_free(int rank, int channel) {
-  Rank& own = state(rank);
-  Outbox& box = outbox(rank, channel);
-  const Slot& slot = box.slots[box.next];
-  if (slot.readers > 0) {
-    own.held = Held::kSlot;
-    return false;
-  }
-  own.began = own.now = std::max(own.now, slot.back);
-  own.heard = std::max(own.heard, slot.depth);
-  return true;
+// The own slot of a channel has come back.
+void Machine::take_slot(int rank, int channel) {
+  const Slot& slot = this->slot(rank, state(rank).turns[static_cast<std::size_t>(channel)].slot());
+  until(rank, slot.back, slot.depth);
 }
 
-bool Machine::take_slots(int rank) {
+void Machine::take_slots(int rank) {
   for (const Operand& operand : state(rank).cursor.step()->dst)
-    if (operand.buffer == Buffer::kSlot && !slot_free(rank, operand.channel)) return false;
-  return true;
+    if (operand.buffer == Buffer::kSlot) take_slot(rank, operand.channel);
 }
 
 void Machine::fill_slots(int rank) {
-  const Cursor& cursor = state(rank).cursor;
-  for (const Operand& operand : cursor.step()->dst) {
-    if (operand.buffer != Buffer::kSlot) continue;
-    Outbox& box = outbox(rank, operand.channel);
-    box.filled = true;
-    box.bytes = payload(operand.channel, cursor.span().count);
-  }
+  Rank& own = state(rank);
+  for (const Operand& operand : own.cursor.step()->dst)
+    if (operand.buffer == Buffer::kSlot)
+      own.filled[operand.channel] = payload(operand.channel, own.cursor.span().count);
 }
 
 // Seconds to read the step's sources at `rate`. What lies in a peer's memory is fetched meanwhile;
 // over a network it is asked for first.
-double Machine::read(int rank, double rate) {
+double Machine::fetch(int rank, double rate) {
   const Cursor& cursor = state(rank).cursor;
   double here = 0, fetched = 0, asked = 0;
   for (const Operand& source : cursor.step()->src) {
@@ -86,7 +54,7 @@ double Machine::read(int rank, double rate) {
     if (slot && !has_memory_) continue;
     const int owner = peer_of(rank, source.rank);
     if (owner == rank) continue;
-    const Way& way = streams_[streams_.find(owner, rank, source.channel)].way;
+    const Way& way = stream(streams_.find(owner, rank, source.channel)).way;
     if (way.memory)
       fetched += (bytes > kInMessage ? way.latency : 0) +
                  std::max(time(bytes, way.bandwidth), time(bytes, rates_.fetch));
@@ -100,11 +68,11 @@ double Machine::read(int rank, double rate) {
 bool Machine::is_placed(int rank, const Operand& source) {
   if (!call_.symmetric || source.buffer != Buffer::kSlot) return false;
   const Stream& in = streams_[streams_.find(peer_of(rank, source.rank), rank, source.channel)];
-  return in.first != kNone && streams_.entry(in.first).placed;
+  return in.first != in.waited && streams_.entry(in.first).placed;
 }
 
-bool Machine::copy(int rank) {
-  if (!take_slots(rank)) return false;
+void Machine::copy(int rank) {
+  take_slots(rank);
   Rank& own = state(rank);
   const Step& step = *own.cursor.step();
   const Operand& source = step.src[0];
@@ -116,17 +84,16 @@ bool Machine::copy(int rank) {
       --writes;
   if (writes > 0) {
     const double bytes = static_cast<double>(own.cursor.span().count) * call_.element;
-    own.now += read(rank, rates_.copy) + (writes - 1) * time(bytes, rates_.copy);
+    own.now += fetch(rank, rates_.copy) + (writes - 1) * time(bytes, rates_.copy);
   }
   fill_slots(rank);
-  return true;
 }
 
-bool Machine::reduce(int rank) {
-  if (!take_slots(rank)) return false;
+void Machine::reduce(int rank) {
+  take_slots(rank);
   Rank& own = state(rank);
   const Step& step = *own.cursor.step();
-  double seconds = read(rank, rates_.reduce);
+  double seconds = fetch(rank, rates_.reduce);
   for (const Operand& target : step.dst)
     if (target.buffer == Buffer::kSlot)
       seconds =
@@ -135,18 +102,24 @@ bool Machine::reduce(int rank) {
   const double bytes = static_cast<double>(own.cursor.span().count) * call_.element;
   own.now += static_cast<double>(step.dst.size() - 1) * time(bytes, rates_.copy);
   fill_slots(rank);
-  return true;
 }
 
-bool Machine::put(int rank) {
+void Machine::take_entries(int rank) {
+  for (std::int32_t number : at_)
+    if (const Entry* before = streams_.replaced(streams_[number]))
+      until(rank, before->time, before->depth);
+}
+
+void Machine::put(int rank) {
   Rank& own = state(rank);
   const Step& step = *own.cursor.step();
-  if (!slot_free(rank, step.channel)) return false;
+  take_entries(rank);
+  take_slot(rank, step.channel);
   const double bytes = payload(step.channel, own.cursor.span().count);
   const bool delivers = !step.dst.empty();
   bool lazy = !delivers;
-  if (has_memory_) {
-    const Way way = streams_[streams_.find(rank, peer_of(rank, step.peers[0]), step.channel)].way;
+  if (has_memory_ && !at_.empty()) {
+    const Way& way = stream(at_[0]).way;
     lazy = lazy && (!way.memory || (call_.symmetric && bytes > kInMessage));
     // Into each reader's output, or once into the slot; from symmetric memory it is read in place.
     if (way.memory && delivers && call_.symmetric)
@@ -154,68 +127,42 @@ bool Machine::put(int rank) {
     else if (way.memory && !call_.symmetric)
       own.now += time(bytes, rates_.copy);
   }
-  Outbox& box = outbox(rank, step.channel);
-  box.slots[box.next].readers = static_cast<int>(step.peers.size());
-  send(rank, bytes, static_cast<std::int32_t>(box.next), lazy, delivers && call_.symmetric);
-  box.next = (box.next + 1) % box.slots.size();
-  return true;
+  send(rank, bytes, lazy, delivers && call_.symmetric);
 }
 
 void Machine::signal(int rank) {
-  const Step& step = *state(rank).cursor.step();
-  Outbox& box = outbox(rank, step.channel);
-  if (!box.filled) return send(rank, 0, kNone, false, false);
-  box.filled = false;
-  box.slots[box.next].readers = static_cast<int>(step.peers.size());
-  send(rank, box.bytes, static_cast<std::int32_t>(box.next), false, false);
-  box.next = (box.next + 1) % box.slots.size();
+  take_entries(rank);
+  double& filled = state(rank).filled[state(rank).cursor.step()->channel];
+  send(rank, std::max(0.0, std::exchange(filled, -1)), false, false);
 }
 
-bool Machine::wait(int rank) {
-  Rank& own = state(rank);
-  const Step& step = *own.cursor.step();
-  const std::int32_t number = streams_.find(peer_of(rank, step.peers[0]), rank, step.channel);
-  Stream& in = streams_[number];
-  if (in.waited == kNone || !streams_.entry(in.waited).here) {
-    own.held = Held::kMessage;
-    own.awaited = number;
-    return false;
-  }
-  const Entry& entry = streams_.entry(in.waited);
-  own.awaited = kNone;
-  own.began = own.now = std::max(own.now, entry.arrival);
-  if (timeline_) timeline_->messages[static_cast<std::size_t>(entry.record)].received = own.now;
-  own.heard = std::max(own.heard, entry.depth);
-  in.waited = entry.next;
-  return true;
+void Machine::wait(int rank, std::int32_t number) {
+  const Entry& entry = streams_.entry(number);
+  until(rank, entry.time, entry.depth);
+  if (timeline_)
+    timeline_->messages[static_cast<std::size_t>(entry.record)].received = state(rank).now;
 }
 
-void Machine::credit(int rank) {
+bool Machine::credit(int rank, std::int32_t number) {
   const Rank& own = state(rank);
-  const Step& step = *own.cursor.step();
-  Stream& in = streams_[streams_.find(peer_of(rank, step.peers[0]), rank, step.channel)];
-  const Entry entry = streams_.entry(in.first);
-  streams_.pop(in);
+  const Stream& in = stream(at_[0]);
+  Entry& entry = streams_.entry(number);
   if (timeline_) timeline_->messages[static_cast<std::size_t>(entry.record)].returned = own.now;
-  const double back = own.now + in.way.latency;
-  if (entry.lazy && in.way.memory) put_is_read(in.from, back, own.heard);
-  if (entry.slot == kNone) return;
-  Slot& slot = outbox(in.from, step.channel).slots[static_cast<std::size_t>(entry.slot)];
-  slot.back = std::max(slot.back, back);
-  slot.depth = std::max(slot.depth, own.heard);
-  if (--slot.readers == 0) wake(in.from, Held::kSlot);
-}
-
-// Until all own puts have been read.
-bool Machine::drain(int rank) {
-  Rank& own = state(rank);
-  if (own.puts > 0) {
-    own.held = Held::kPuts;
-    return false;
-  }
-  own.began = own.now = std::max(own.now, own.puts_done);
-  own.heard = std::max(own.heard, own.puts_depth);
+  entry.time = own.now + in.way.latency;
+  entry.depth = own.heard;
+  Slot& slot = this->slot(in.from, entry.slot);
+  slot.back = std::max(slot.back, entry.time);
+  slot.depth = std::max(slot.depth, entry.depth);
+  if (entry.unread) put_is_read(entry, entry.time, entry.depth);
   return true;
 }
+
+void Machine::lacks(int) {
+  throw InvalidPlan(programs_.shape().algorithm +
+                    ": a message is returned that was not received: `weft verify` says where");
+}
+
+// All own puts have been read.
+void Machine::flush(int rank) { until(rank, state(rank).puts_read, state(rank).puts_depth); }
 
 }  // namespace weft::cost
