@@ -22,10 +22,12 @@ bool PointToPoint::room(int peer, int channel) {
 
 void PointToPoint::post(int peer, int channel, const Signature& signature, const void* payload,
                         std::size_t bytes) {
-  Header header;
-  header.signature = signature;
-  header.bytes = static_cast<std::uint32_t>(bytes);
-  endpoint_->post(peer, channel, state_.stream(peer, channel).posted++, header, payload);
+  Reader reader{.peer = peer, .number = state_.stream(peer, channel).posted++};
+  endpoint_->post({.readers = {&reader, 1},
+                   .channel = channel,
+                   .signature = signature,
+                   .source = static_cast<const std::byte*>(payload),
+                   .bytes = bytes});
 }
 
 bool PointToPoint::announce(int peer, Finished& finished) {
@@ -56,11 +58,12 @@ bool PointToPoint::take_envelopes(int peer, Finished& finished) {
   LaneState::Stream& stream = state_.stream(peer, kEnvelope);
   bool moved = false;
   for (;;) {
-    Arrival arrival = endpoint_->arrival(peer, kEnvelope, stream.waited);
-    if (!arrival.header) return moved;
-    const Signature& signature = arrival.header->signature;
+    const Header* const arrived = endpoint_->arrival(peer, kEnvelope, stream.waited);
+    if (!arrived) return moved;
+    const Signature& signature = arrived->signature;
     Envelope envelope{peer, static_cast<int>(signature.plan), signature, {}};
-    envelope.eager.assign(arrival.inlined, arrival.inlined + arrival.header->bytes);
+    const Delivery eager = endpoint_->payload(peer, kEnvelope, stream.waited, {});
+    envelope.eager.assign(eager.data, eager.data + eager.bytes);
     ++stream.waited;
     endpoint_->credit(peer, kEnvelope, ++stream.credited);
     moved = true;
@@ -111,9 +114,9 @@ bool PointToPoint::take_goes(int peer) {
   LaneState::Stream& stream = state_.stream(peer, kGo);
   bool moved = false;
   for (;;) {
-    Arrival arrival = endpoint_->arrival(peer, kGo, stream.waited);
-    if (!arrival.header) return moved;
-    auto send = to.announced.extract(arrival.header->signature.sequence);
+    const Header* const arrived = endpoint_->arrival(peer, kGo, stream.waited);
+    if (!arrived) return moved;
+    auto send = to.announced.extract(arrived->signature.sequence);
     ++stream.waited;
     endpoint_->credit(peer, kGo, ++stream.credited);
     if (send.empty()) throw InternalError(rank(peer) + " answers a send that was not made");

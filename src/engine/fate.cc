@@ -78,7 +78,7 @@ void take_back(Endpoint& endpoint, Fabric& fabric, const std::vector<const Bindi
     const std::size_t bytes = binding->part(Buffer::kOutput).total() * binding->element;
     return !binding->user[1] || bytes == 0 || fabric.isolate(binding->user[1], bytes);
   };
-  while (!endpoint.recall()) {
+  while (endpoint.end(Outcome::kFailed) != Endpoint::kNobody) {
     if (std::ranges::all_of(bindings, isolate)) return;
   }
 }
@@ -109,10 +109,10 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
   // This rank may have stood still itself, and all that it waited for may be here.
   if (run.advance()) return;
   int peer = run.waits_for();
-  const std::optional<std::uint64_t> entered = endpoint.last_entered(peer);
+  const std::optional<std::uint64_t> entered = endpoint.last_begun(peer);
   if (entered >= sequence && Clock::now() < deadline + kFirstSay) return;
   throw Timeout("the timeout of " + duration_text(timeout) + " is over: " + here() + " for " +
-                rank(peer) + ", " + endpoint.whereabouts(peer) + progress(entered, sequence));
+                rank(peer) + ", " + endpoint.about(peer).process + progress(entered, sequence));
 }
 
 }  // namespace weft

@@ -30,7 +30,7 @@ Lane::~Lane() {
 void Lane::begin(Binding& binding, std::uint64_t sequence) {
   binding.signature.sequence = static_cast<std::uint32_t>(sequence);
   if (binding.copies_input) scratch_.take_input(binding);
-  endpoint_->entered(sequence);
+  endpoint_->begin(sequence, written_by_peers(binding));
   lease(binding);
   run_.start(binding, state_, me_);
 }

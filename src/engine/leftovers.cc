@@ -10,9 +10,10 @@ void Lane::check_leftovers() {
   Disown disown_at_end{this};
   for (int peer = 0; peer < members_; ++peer) {
     for (int channel = 0; peer != me_ && channel < kMaxChannels; ++channel) {
-      const Arrival next = endpoint_->arrival(peer, channel, state_.stream(peer, channel).waited);
-      if (!next.header) continue;
-      const Signature& theirs = next.header->signature;
+      const Header* const next =
+          endpoint_->arrival(peer, channel, state_.stream(peer, channel).waited);
+      if (!next) continue;
+      const Signature& theirs = next->signature;
       const auto last = static_cast<std::uint32_t>(sequence());
       if (static_cast<std::int32_t>(theirs.sequence - last) > 0) continue;
       const std::string text = "rank " + std::to_string(peer) + " called " + describe(theirs) +

@@ -8,20 +8,26 @@ namespace weft {
 
 std::byte* Run::remote(const Operand& operand, const Place& place, const Span& span) {
   const Remote& theirs = remote_[static_cast<std::size_t>(place.owner)];
-  Location where = operand.buffer == Buffer::kInput ? theirs.input : theirs.output;
-  if (!lane_->endpoint.loads(binding_->member(place.owner)))
-    throw Unsupported("rank " + std::to_string(place.owner) +
-                      " shares no memory with this rank, and " + binding_->plan->shape.algorithm +
-                      " reads there what it did not send: choose another algorithm");
-  if (!where)
-    throw InvalidArgument("rank " + std::to_string(place.owner) + "'s " +
-                          std::string(name_of(operand.buffer)) +
-                          " is not symmetric memory, which " + binding_->plan->shape.algorithm +
-                          " reaches into: allocate it with weft.empty() on every rank, or "
-                          "choose another algorithm");
+  const Location where = operand.buffer == Buffer::kInput ? theirs.input : theirs.output;
+  if (!where) out_of_reach(operand, place);
   read_in_place_ = true;
-  return lane_->endpoint.reach(binding_->member(place.owner), where + offset_of(place, span),
-                               span.count * binding_->element);
+  std::byte* const data =
+      lane_->endpoint.reach(binding_->member(place.owner), where + offset_of(place, span),
+                            span.count * binding_->element);
+  if (!data) out_of_reach(operand, place);
+  return data;
+}
+
+void Run::out_of_reach(const Operand& operand, const Place& place) const {
+  const std::string theirs = "rank " + std::to_string(place.owner);
+  if (!lane_->endpoint.about(binding_->member(place.owner)).loads)
+    throw Unsupported(theirs + " shares no memory with this rank, and " +
+                      binding_->plan->shape.algorithm +
+                      " reads there what it did not send: choose another algorithm");
+  throw InvalidArgument(theirs + "'s " + std::string(name_of(operand.buffer)) +
+                        " is not symmetric memory, which " + binding_->plan->shape.algorithm +
+                        " reaches into: allocate it with weft.empty() on every rank, or "
+                        "choose another algorithm");
 }
 
 void Run::confirm_reads() const {
@@ -31,35 +37,18 @@ void Run::confirm_reads() const {
   check_not_aborted(lane_->endpoint);
 }
 
-std::byte* Run::reachable(const Place& output, const Span& span) {
-  Location where = remote_[static_cast<std::size_t>(output.owner)].output;
-  if (!where) return nullptr;
-  return lane_->endpoint.reach(binding_->member(output.owner), where + offset_of(output, span),
-                               span.count * binding_->element);
-}
-
 const std::byte* Run::received(const Operand& slot, std::size_t elements) {
   const int peer = peer_of(slot.rank), channel = channel_of(slot.channel);
   const LaneState::Stream& stream = lane_->stream(peer, channel);
   if (stream.credited == stream.waited) [[unlikely]]
     refuse("reads a message of rank " + std::to_string(peer) + " that it has not received");
-  const Arrival arrival = lane_->endpoint.arrival(peer, channel, stream.credited);
+  const Delivery here = lane_->endpoint.payload(peer, channel, stream.credited, buffers_);
   const Width width = binding_->plan->shape.channels[slot.channel].width;
-  if (arrival.header->bytes != elements * binding_->bytes_in(width)) [[unlikely]]
+  if (here.bytes != elements * binding_->bytes_in(width)) [[unlikely]]
     refuse("reads " + std::to_string(elements) + " elements of a message of rank " +
-           std::to_string(peer) + " with " + std::to_string(arrival.header->bytes) + " bytes");
-  if (arrival.inlined) return arrival.inlined;
-  if (arrival.header->delivered) return delivered(*arrival.header);
-  read_in_place_ |= arrival.header->in_place != 0;
-  return lane_->endpoint.reach(peer, arrival.header->input, arrival.header->bytes);
-}
-
-const std::byte* Run::delivered(const Header& header) const {
-  const std::size_t bytes = binding_->part(Buffer::kOutput).total() * binding_->element;
-  const std::uint64_t offset = header.input.bits;
-  if (offset > bytes || header.bytes > bytes - offset)
-    throw InternalError("a peer names a place outside of this rank's output");
-  return binding_->user[1] + offset;
+           std::to_string(peer) + " with " + std::to_string(here.bytes) + " bytes");
+  read_in_place_ |= here.in_place;
+  return here.data;
 }
 
 std::size_t Run::slot_offset(int channel) const {

@@ -1,48 +1,35 @@
-// A put: one verb, and for each of its readers the way that copies least.
+// A put: its source goes to its readers. How is the fabric's business.
 #include <algorithm>
-#include <optional>
 
 #include "engine/run.h"
-#include "weft/error.h"
 
 namespace weft {
 
-namespace {
-
-// While one exists this rank may store into peers' outputs. Throws Aborted.
-class Stores {
- public:
-  explicit Stores(Endpoint& endpoint) : endpoint_(endpoint) {
-    if (!endpoint_.begin_stores()) throw Aborted(endpoint_.why_aborted());
+Outgoing Run::outgoing(const Step& step, std::size_t elements) {
+  Outgoing out;
+  out.channel = channel_of(step.channel);
+  out.signature = binding_->signature;
+  if (binding_->count_by_pair) out.signature.count = elements;
+  out.buffers = buffers_;
+  readers_.clear();
+  for (const Index& index : step.peers) {
+    const int peer = peer_of(index);
+    readers_.push_back({.peer = peer, .number = lane_->stream(peer, out.channel).posted});
   }
-  ~Stores() { endpoint_.end_stores(); }
-  Stores(const Stores&) = delete;
+  out.readers = readers_;
+  return out;
+}
 
- private:
-  Endpoint& endpoint_;
-};
-
-}  // namespace
-
-// The sender's affair alone: a reader takes the payload from where the message says that it lies.
-Run::Way Run::way_to(const Prepared& now, std::size_t i, const Span& part) {
-  const Step& step = *now.step;
-  const int peer = peer_of(step.peers[i]);
-  Endpoint& endpoint = lane_->endpoint;
-  if (!endpoint.loads(peer)) {
-    const std::size_t bytes = part.count * binding_->element;
-    const auto reader = static_cast<std::size_t>(step.peers[i].at(at_.round));
-    if (!step.dst.empty() && remote_[reader].output && endpoint.lands(peer, bytes))
-      return {Way::kLanded};
-    return {endpoint.carries(peer, bytes) ? Way::kCarried : Way::kStaged};
+bool Run::room(const Step& step) {
+  int channel = channel_of(step.channel);
+  for (const Index& index : step.peers) {
+    int peer = peer_of(index);
+    if (!lane_->endpoint.room(peer, channel, lane_->stream(peer, channel).posted)) {
+      blocked_on_ = peer;
+      return false;
+    }
   }
-  if (step.dst.empty())
-    return {binding_->where[static_cast<std::size_t>(step.src[0].buffer)] ? Way::kLoaded
-                                                                          : Way::kStaged};
-  // Never loaded: stores into lines that another core has read are slow, and the next call would
-  // store its result into these.
-  std::byte* const output = reachable(place(now, i), part);
-  return {output ? Way::kDelivered : Way::kStaged, output};
+  return true;
 }
 
 bool Run::put(const Prepared& now, std::size_t chunk) {
@@ -50,65 +37,52 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
   if (!room(step)) return false;
   if (read_in_place_) confirm_reads();
   const Span part = span(now, chunk);
-  const std::size_t bytes = part.count * binding_->element;
-  const std::byte* const source = user(step.src[0], place(now, step.dst.size()), part);
-  Header head = header(now.elements);
-  head.bytes = static_cast<std::uint32_t>(bytes);
-  if (bytes <= kInlineBytes) {
-    send(step, head, source, 0, 0);
+  Outgoing out = outgoing(step, now.elements);
+  out.bytes = part.count * binding_->element;
+  out.source = user(step.src[0], place(now, step.dst.size()), part);
+  if (out.bytes <= kInlineBytes) {
+    send(step, out, 0);
     return true;
   }
-  ways_.clear();
-  for (std::size_t i = 0; i < step.peers.size(); ++i) ways_.push_back(way_to(now, i, part));
-  const auto any = [this](auto kind) {
-    return std::ranges::find(ways_, kind, &Way::kind) != ways_.end();
-  };
-  const std::size_t slot = slot_offset(step.channel);
-  const bool slotted = any(Way::kStaged) || any(Way::kCarried) || any(Way::kLanded);
-  if (slotted && !slot_is_free(slot, slot + bytes)) return false;
-  if (any(Way::kStaged)) kernels::copy(lane_->slots.at(slot), nullptr, source, bytes);
-  std::optional<Stores> stores;
-  if (any(Way::kDelivered)) stores.emplace(lane_->endpoint);
-  for (std::size_t i = 0; i < step.peers.size(); ++i) put_to(now, i, part, head, source);
-  ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
+  const std::size_t begin = slot_offset(step.channel);
+  Slot slot{lane_->slots.at(begin), lane_->slots.where(begin)};
+  out.slot = &slot;
+  aim(now, part, out);
+  lane_->endpoint.prepare(out);
+  const bool slotted = std::ranges::any_of(out.readers, &Reader::holds_slot);
+  if (slotted && !slot_is_free(begin, begin + out.bytes)) return false;
+  send(step, out, begin);
   return true;
 }
 
-void Run::put_to(const Prepared& now, std::size_t i, const Span& part, Header head,
-                 const std::byte* source) {
+// Where the source lies, and where the readers want it.
+void Run::aim(const Prepared& now, const Span& part, Outgoing& out) {
   const Step& step = *now.step;
-  const Index& to = step.peers[i];
-  const std::size_t slot = slot_offset(step.channel),
-                    buffer = static_cast<std::size_t>(step.src[0].buffer);
-  switch (ways_[i].kind) {
-    case Way::kLoaded:
-      head.input =
-          binding_->where[buffer] + static_cast<std::size_t>(source - binding_->user[buffer]);
-      head.in_place = true;
-      owe(to, step.channel, head.bytes);
-      return send_to(to, step.channel, head, source, 0, 0);
-    case Way::kDelivered:
-      kernels::copy(ways_[i].output, nullptr, source, head.bytes);
-      head.delivered = true;
-      head.input = {offset_of(place(now, i), part)};
-      return send_to(to, step.channel, head, nullptr, 0, 0);
-    case Way::kLanded:
-    case Way::kCarried:
-      // The slot stays empty, and is taken all the same: slots are what keeps a sender from
-      // getting further ahead than was proved.
-      head.delivered = ways_[i].kind == Way::kLanded;
-      head.input = {head.delivered ? offset_of(place(now, i), part) : 0};
-      owe(to, step.channel, head.bytes);
-      return send_to(to, step.channel, head, source, slot, slot + head.bytes);
-    case Way::kStaged:
-      head.input = lane_->slots.where(slot);
-      return send_to(to, step.channel, head, lane_->slots.at(slot), slot, slot + head.bytes);
+  const auto buffer = static_cast<std::size_t>(step.src[0].buffer);
+  if (binding_->where[buffer])
+    out.where =
+        binding_->where[buffer] + static_cast<std::size_t>(out.source - binding_->user[buffer]);
+  out.aimed = !step.dst.empty();
+  if (!out.aimed) return;
+  for (std::size_t i = 0; i < readers_.size(); ++i) {
+    const Place& theirs = place(now, i);
+    readers_[i].output = remote_[static_cast<std::size_t>(theirs.owner)].output;
+    readers_[i].offset = offset_of(theirs, part);
   }
 }
 
-void Run::owe(const Index& to, int plan_channel, std::size_t bytes) {
-  const int peer = peer_of(to), channel = channel_of(plan_channel);
-  debts_.push_back({peer, channel, lane_->stream(peer, channel).posted, bytes});
+// What a reader may still read is noted before it is sent: a post may throw.
+void Run::send(const Step& step, const Outgoing& out, std::size_t slot_begin) {
+  for (const Reader& reader : out.readers) {
+    ++lane_->stream(reader.peer, out.channel).posted;
+    if (out.bytes <= kInlineBytes) continue;
+    if (reader.holds_slot)
+      lane_->slots.note(slot_begin, slot_begin + out.bytes, reader.peer, out.channel,
+                        reader.number);
+    if (reader.holds_source) debts_.push_back({reader.peer, out.channel, reader.number, out.bytes});
+  }
+  lane_->endpoint.post(out);
+  ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
 }
 
 }  // namespace weft

@@ -16,6 +16,25 @@ bool needs_slots(const Binding& binding) {
   return most > kInlineBytes;
 }
 
+Buffers buffers_of(const Binding& binding) {
+  const std::size_t bytes = binding.part(Buffer::kOutput).total() * binding.element;
+  std::byte* const output = binding.user[1];
+  return {binding.where[0], binding.where[1], {output, output ? bytes : 0}};
+}
+
+// Ranks that write into others' outputs are written into by them.
+std::span<std::byte> written_by_peers(const Binding& binding) {
+  const auto delivers = [](const Section& section) {
+    return std::ranges::any_of(section.steps, [](const Step& step) {
+      return step.verb == Verb::kPut && !step.dst.empty();
+    });
+  };
+  const std::span<std::byte> output = buffers_of(binding).bytes;
+  const bool written =
+      output.size() > kInlineBytes && std::ranges::any_of(binding.plan->program, delivers);
+  return written ? output : std::span<std::byte>();
+}
+
 void check_not_aborted(const Endpoint& endpoint) {
   if (!endpoint.troubled()) [[likely]]
     return;
@@ -31,6 +50,7 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
   blocked_on_ = -1;
   read_in_place_ = false;
   debts_.clear();
+  buffers_ = buffers_of(binding);
   const PlanShape& shape = binding.plan->shape;
   remote_.assign(static_cast<std::size_t>(shape.ranks), {});
   std::size_t base = 0;
@@ -41,21 +61,7 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
         binding.slot_bytes(shape.channels[c]) * static_cast<std::size_t>(shape.channels[c].slots);
   }
   if (binding.plan->program.empty()) return;
-  expose();
   round_.prepare(binding, 0, 0);
-}
-
-// Whoever writes into others' outputs is written into by them.
-void Run::expose() {
-  const auto delivers = [](const Section& section) {
-    return std::ranges::any_of(section.steps, [](const Step& step) {
-      return step.verb == Verb::kPut && !step.dst.empty();
-    });
-  };
-  const std::size_t bytes = binding_->part(Buffer::kOutput).total() * binding_->element;
-  if (binding_->user[1] && bytes > kInlineBytes &&
-      std::ranges::any_of(binding_->plan->program, delivers))
-    lane_->endpoint.expose(binding_->user[1], bytes);
 }
 
 bool Run::advance() {
@@ -65,10 +71,10 @@ bool Run::advance() {
       if (!go(round_.steps[at_.step], at_.chunk(round_))) return false;
     if (at_.next_round(program)) round_.prepare(*binding_, at_.section, at_.round);
   }
-  if (!flushed() || !sent()) return false;
+  if (!flushed()) return false;
   if (read_in_place_) confirm_reads();
-  lane_->endpoint.conceal();
-  return true;
+  blocked_on_ = lane_->endpoint.end(Outcome::kDone);
+  return blocked_on_ == Endpoint::kNobody;
 }
 
 void Run::refuse(const std::string& what) const {

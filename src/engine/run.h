@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,33 +55,20 @@ class Run {
  private:
   using Prepared = PreparedStep;
   using Place = Round::Place;
-  // How a put's payload gets to one reader.
-  struct Way {
-    enum Kind {
-      kLoaded,     // it reads it where it lies
-      kDelivered,  // written into its output
-      kLanded,     // sent into its output
-      kCarried,    // sent from where it lies
-      kStaged      // from the own slot
-    } kind;
-    std::byte* output = nullptr;  // kDelivered
-  };
-
-  void expose();
   bool go(const Prepared& now, std::size_t chunk);
   bool copy(const Prepared& now, std::size_t chunk);
   bool reduce(const Prepared& now, std::size_t chunk);
   // targets_ = scale * (sources_ added up), rounded for narrow slots.
   void combine(std::size_t count, double scale, kernels::Order order);
   bool put(const Prepared& now, std::size_t chunk);
-  void put_to(const Prepared& now, std::size_t i, const Span& part, Header head,
-              const std::byte* source);
+  // A message of this step, without a payload yet, to its peers.
+  Outgoing outgoing(const Step& step, std::size_t elements);
+  void aim(const Prepared& now, const Span& part, Outgoing& out);
+  void send(const Step& step, const Outgoing& out, std::size_t slot_begin);
   bool signal(const Prepared& now);
   bool wait(const Prepared& now);
   void credit(const Step& step);
   bool flushed();
-  // Whether others get all that they wait for if this rank makes no further call.
-  bool sent();
 
   Span span(const Prepared& now, std::size_t chunk) const {
     if (now.chunks == 1) return {0, now.elements};
@@ -107,23 +95,13 @@ class Run {
   const std::byte* received(const Operand& slot, std::size_t elements);
   // Before what came of reads in peers' buffers goes to anybody.
   void confirm_reads() const;
-  const std::byte* delivered(const Header& header) const;
-  // Of another rank's output; null if it is not known to be in reach.
-  std::byte* reachable(const Place& output, const Span& span);
+  [[noreturn]] void out_of_reach(const Operand& operand, const Place& place) const;
   bool slot_is_free(std::size_t begin, std::size_t end);
   // The own slot on `channel` for `bytes`, or null while a reader may still be in it.
   std::byte* own_slot(int channel, std::size_t bytes);
   std::size_t slot_offset(int channel) const;
   bool targets(const Prepared& now, const Span& span);
   bool room(const Step& step);
-  void send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
-            std::size_t slot_end);
-  void send_to(const Index& to, int plan_channel, const Header& header, const void* payload,
-               std::size_t slot_begin, std::size_t slot_end);
-  // Before a payload that is read from the user's memory is sent.
-  void owe(const Index& to, int plan_channel, std::size_t bytes);
-  Way way_to(const Prepared& now, std::size_t i, const Span& part);
-  Header header(std::size_t elements) const;
   void compare(int peer, const Header& header, std::size_t elements) const;
   // Throws InvalidPlan: the step under way does what the verifier would have refused.
   [[noreturn]] void refuse(const std::string& what) const;
@@ -151,8 +129,9 @@ class Run {
   std::array<Filled, kMaxChannels> filled_;
   std::array<std::size_t, kMaxChannels> slot_base_{};
 
-  std::vector<Way> ways_;  // of the put that is at it
-  struct Debt {            // a put by reference that may not have been read
+  Buffers buffers_;
+  std::vector<Reader> readers_;  // of the message that is being sent
+  struct Debt {                  // a put by reference that may not have been read
     int peer, channel;
     std::uint64_t number;
     std::size_t bytes;
@@ -173,5 +152,9 @@ void check_not_aborted(const Endpoint& endpoint);
 
 // Whether a run of `binding` may put payload into slot memory.
 bool needs_slots(const Binding& binding);
+
+Buffers buffers_of(const Binding& binding);
+// Of the caller's memory, what peers may write into while a run of `binding` lasts.
+std::span<std::byte> written_by_peers(const Binding& binding);
 
 }  // namespace weft

@@ -65,7 +65,7 @@ class Slots {
     std::uint64_t number;
   };
   static bool done(Endpoint& endpoint, const Reader& reader) {
-    return endpoint.reusable(reader.peer, reader.channel, reader.number, reader.end - reader.begin);
+    return endpoint.settled(reader.peer, reader.channel, reader.number, reader.end - reader.begin);
   }
 
   SymmetricBlock block_;

@@ -86,62 +86,23 @@ void Run::combine(std::size_t count, double scale, kernels::Order order) {
   binding_->reduce_narrow({&rounded, 1}, both.last(1), count, 1.0, kernels::Order::kFromLeft);
 }
 
-Header Run::header(std::size_t elements) const {
-  Header header;
-  header.signature = binding_->signature;
-  // Where the user's buffers are; the place of a payload takes that of the input.
-  header.input = binding_->where[0];
-  header.output = binding_->where[1];
-  if (binding_->count_by_pair) header.signature.count = elements;
-  return header;
-}
-
-bool Run::room(const Step& step) {
-  int channel = channel_of(step.channel);
-  for (const Index& index : step.peers) {
-    int peer = peer_of(index);
-    if (!lane_->endpoint.room(peer, channel, lane_->stream(peer, channel).posted)) {
-      blocked_on_ = peer;
-      return false;
-    }
-  }
-  return true;
-}
-
-void Run::send(const Step& step, const Header& header, const void* payload, std::size_t slot_begin,
-               std::size_t slot_end) {
-  for (const Index& index : step.peers)
-    send_to(index, step.channel, header, payload, slot_begin, slot_end);
-  ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
-}
-
-void Run::send_to(const Index& to, int plan_channel, const Header& header, const void* payload,
-                  std::size_t slot_begin, std::size_t slot_end) {
-  int peer = peer_of(to), channel = channel_of(plan_channel);
-  std::uint64_t number = lane_->stream(peer, channel).posted++;
-  lane_->endpoint.post(peer, channel, number, header, payload);
-  if (slot_begin != slot_end) lane_->slots.note(slot_begin, slot_end, peer, channel, number);
-}
-
 bool Run::signal(const Prepared& now) {
   const Step& step = *now.step;
   if (!room(step)) return false;
   if (read_in_place_) confirm_reads();
   Filled& filled = filled_[step.channel];
-  Header head = header(now.elements);
+  Outgoing out = outgoing(step, now.elements);
   if (!filled.full) {
-    send(step, head, nullptr, 0, 0);
+    send(step, out, 0);
     return true;
   }
   filled.full = false;
-  head.bytes = static_cast<std::uint32_t>(filled.bytes);
-  if (filled.bytes <= kInlineBytes) {
-    send(step, head, filled.data, 0, 0);
-    return true;
-  }
-  std::size_t begin = slot_offset(step.channel);
-  head.input = lane_->slots.where(begin);
-  send(step, head, filled.data, begin, begin + filled.bytes);
+  out.bytes = filled.bytes;
+  out.source = filled.data;
+  const std::size_t begin = slot_offset(step.channel);
+  Slot slot{filled.data, lane_->slots.where(begin), true};
+  out.slot = &slot;
+  send(step, out, begin);
   return true;
 }
 
@@ -149,17 +110,16 @@ bool Run::wait(const Prepared& now) {
   const Step& step = *now.step;
   int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
   LaneState::Stream& stream = lane_->stream(peer, channel);
-  Arrival arrival = lane_->endpoint.arrival(peer, channel, stream.waited);
-  if (!arrival.header) {
+  const Header* const arrived = lane_->endpoint.arrival(peer, channel, stream.waited);
+  if (!arrived) {
     blocked_on_ = peer;
     return false;
   }
-  compare(step.peers[0].at(at_.round), *arrival.header, now.elements);
+  compare(step.peers[0].at(at_.round), *arrived, now.elements);
   ++stream.waited;
-  Remote& remote = remote_[static_cast<std::size_t>(step.peers[0].at(at_.round))];
-  if (arrival.header->bytes == 0) remote.input = arrival.header->input;
-  if (arrival.header->bytes == 0 || arrival.header->bytes > kInlineBytes)
-    remote.output = arrival.header->output;
+  if (arrived->bytes == 0 || arrived->bytes > kInlineBytes)
+    remote_[static_cast<std::size_t>(step.peers[0].at(at_.round))] = {arrived->input,
+                                                                      arrived->output};
   return true;
 }
 
@@ -173,15 +133,10 @@ void Run::credit(const Step& step) {
 
 bool Run::flushed() {
   std::erase_if(debts_, [&](const Debt& debt) {
-    return lane_->endpoint.reusable(debt.peer, debt.channel, debt.number, debt.bytes);
+    return lane_->endpoint.settled(debt.peer, debt.channel, debt.number, debt.bytes);
   });
   if (!debts_.empty()) blocked_on_ = debts_.front().peer;
   return debts_.empty();
-}
-
-bool Run::sent() {
-  blocked_on_ = lane_->endpoint.unsent();
-  return blocked_on_ == Endpoint::kNobody;
 }
 
 void Run::compare(int peer, const Header& theirs, std::size_t elements) const {
@@ -194,9 +149,10 @@ void Run::compare_arrivals() {
   if (binding_->pair[0] >= 0) return;  // the two sides of a transfer have been matched
   for (int peer = 0; peer < binding_->plan->shape.ranks; ++peer) {
     for (int channel = 0; peer != rank_ && channel < kMaxChannels; ++channel) {
-      Arrival next = lane_->endpoint.arrival(peer, channel, lane_->stream(peer, channel).waited);
-      if (!next.header) continue;
-      Signature ours = binding_->signature, theirs = next.header->signature;
+      const Header* const next =
+          lane_->endpoint.arrival(peer, channel, lane_->stream(peer, channel).waited);
+      if (!next) continue;
+      Signature ours = binding_->signature, theirs = next->signature;
       if (binding_->count_by_pair) ours.count = theirs.count;
       // A peer may be a whole collective ahead; what it sends then is no concern of this one. Of
       // those before, all that was meant for this rank has been received.

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,123 +56,196 @@ static_assert(sizeof(Signature) == 24);
 // Payloads up to this many bytes travel in the message itself.
 inline constexpr std::size_t kInlineBytes = 448;
 
+// What a message says beside its payload.
 struct Header {
   Signature signature;
   std::uint32_t bytes = 0;  // of payload
-  std::uint16_t delivered = 0;
-  // 1: the payload lies in the sender's own buffers, which change once its call has failed.
-  std::uint16_t in_place = 0;
-  // bytes == 0: the sender's user buffers where they are symmetric, for one-sided access.
-  // bytes > kInlineBytes: `input` is where the payload lies: a place of the sender's or, if it
-  // is delivered, the bytes before it in the receiver's output. `output` is as above.
-  // In between: unused. From a peer that does not load, `output` is kExposed while it lets its own
-  // be written into, else nowhere.
+  std::uint32_t own = 0;    // the fabric's own: how the payload comes
+  // Where the sender's buffers lie: given back to this endpoint in reach() and in a Reader, never
+  // read by the engine; nowhere: the peer's buffers are of no use here. Not set in a message with a
+  // payload of 1 to kInlineBytes bytes.
   Location input;
   Location output;
 };
 
-inline constexpr Location kExposed{~std::uint64_t{0}};
-
-// A message that has arrived. Valid until it is credited.
-struct Arrival {
-  const Header* header = nullptr;      // null: not here yet
-  const std::byte* inlined = nullptr;  // the payload, if it came with the message: one of up to
-                                       // kInlineBytes always does
+// The caller's buffers of one call.
+struct Buffers {
+  Location input{}, output{};    // where they are symmetric; else nowhere
+  std::span<std::byte> bytes{};  // the output itself
 };
 
-// One lane of one communicator. Peers are numbered by their place in the member list;
-// the own place is never a peer. Calls on one Endpoint come from one thread at a time
-// (the engine's business), except `abort` and `aborted`, which any thread may call.
+// One reader of a put: what the engine asks for, and how the fabric will do it.
+struct Reader {
+  int peer = 0;
+  std::uint64_t number = 0;  // of the message, see Endpoint::post
+  // Where the peer wants the payload: as many bytes into its output, of which it said that it lies
+  // there. Set if Outgoing::aimed; nowhere: it has not said so.
+  Location output{};
+  std::size_t offset = 0;
+
+  // Written by Endpoint::prepare(). What the payload occupies until the message is settled().
+  bool holds_source = false;
+  bool holds_slot = true;
+  std::uint8_t route = 0;       // the fabric's own; 0: from the slot
+  std::byte* place = nullptr;  // the fabric's own
+};
+
+// A piece of this rank's slot memory. While it is `filled` it holds the payload.
+struct Slot {
+  std::byte* data = nullptr;
+  Location where;
+  bool filled = false;
+};
+
+// A message, for one or several readers.
+struct Outgoing {
+  std::span<Reader> readers{};
+  int channel = 0;
+  Signature signature{};
+  Buffers buffers{};  // of the call that sends it
+
+  const std::byte* source = nullptr;
+  std::size_t bytes = 0;
+  Location where{};      // of the source, where it is symmetric memory
+  bool aimed = false;    // readers want it in their outputs, and nobody may read the source itself
+  Slot* slot = nullptr;  // for bytes > kInlineBytes: one, which all readers share
+};
+
+// The payload of a message that has arrived.
+struct Delivery {
+  const std::byte* data = nullptr;
+  std::uint32_t bytes = 0;
+  bool in_place = false;  // it lies in the sender's own buffers, which change once its call failed
+};
+
+enum class Outcome { kDone, kFailed };
+
+// What is said of a peer in messages to people.
+struct PeerState {
+  std::string process;  // where it runs: "process 4711 on host alpha"
+  bool loads = false;   // whether reach() has addresses of its memory
+};
+
+// One lane of one communicator: numbered messages between its members.
+//
+// The engine puts; the fabric delivers. The engine says what is sent, where it lies, where its
+// readers want it and which slot it may use meanwhile. The fabric chooses how the payload gets
+// there. Slot memory and the knowledge who still reads from it are the engine's.
+//
+// Peers are numbered by their place in the member list; the own place is never a peer. Messages to
+// one peer on one channel are numbered from 0. One thread at a time calls an endpoint, which is the
+// engine's business; any thread may call abort(), troubled() and why_aborted(). No call waits,
+// unless its description says so.
 class Endpoint {
  public:
-  // `depth`: messages that a pair may have on their way on a channel. Plans are proved with
-  // kMailboxDepth; with more a rank waits less.
+  static constexpr int kNobody = -1;
+
+  // `depth`: messages that a pair may have on their way on a channel, at least kMailboxDepth, with
+  // which plans are proved. With more a rank waits less.
   explicit Endpoint(std::uint64_t depth) : depth_(depth) {}
   virtual ~Endpoint() = default;
-
   std::uint64_t depth() const { return depth_; }
 
-  // Opaque bytes that every member needs from every other, in member order, before
-  // the first message. Connecting maps the peers' mailboxes, and returns when every
-  // member has done so: one that leaves then fails nobody's connect. Throws PeerLost,
-  // Timeout.
+  // === Meeting ===
+
+  // Opaque bytes that every member needs from every other, in member order, before the first
+  // message.
   virtual std::string ticket() const = 0;
+  // Returns when all members have connected: one that leaves then fails nobody's connect. Waits
+  // until `deadline`. Throws PeerLost, Timeout, each naming the rank; InvalidArgument for tickets
+  // that are damaged, of another lane or not one a member.
   virtual void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) = 0;
 
-  // Messages to `peer` on `channel` are numbered from 0. Number n needs room, which the caller
-  // has checked: the peer has credited all but depth() - 1 of those before it.
-  // `payload` has header.bytes bytes, unless they are delivered to a peer that loads(). More than
-  // kInlineBytes of them stay as they are until they are reusable(), and lie at header.input, or,
-  // if that is nowhere and the lane carries() so many, anywhere. A peer that loads() reads them
-  // there, to any other they are sent, and written into its output if they are delivered.
-  // Everything this thread wrote before is visible to a peer that loads(), and sees the message; to
-  // any other, the payload.
-  virtual void post(int peer, int channel, std::uint64_t number, const Header& header,
-                    const void* payload) = 0;
-  // Message `number` from `peer`, if it is here.
-  virtual Arrival arrival(int peer, int channel, std::uint64_t number) = 0;
-  // Tells `peer` that its messages 0 .. total-1 on `channel` are done with.
-  virtual void credit(int peer, int channel, std::uint64_t total) = 0;
-  // Whether `peer` has credited our messages 0 .. total-1 on `channel`. The last depth() / 4
-  // credits may be long in coming, but those of a payload that is not reusable() without.
+  // === Sending ===
+
+  // Decides how each reader will get a payload of more than kInlineBytes, and writes it into the
+  // readers. Changes nothing else: the engine may ask again, and asks for all readers before it
+  // posts to any. Not asked if the slot is filled. As it stands, all payloads go by the slot, which
+  // is all that a fabric may do that cannot take back what it began to send.
+  virtual void prepare(Outgoing& out) { (void)out; }
+  // Sends the message. REQUIRES room() for every reader; of more than kInlineBytes, prepare(), and
+  // that nobody uses the slot if some reader holds it. Fills the slot (stage() in delivery.h) if a
+  // reader gets the payload from there. Up to kInlineBytes have been copied when it returns; longer
+  // payloads stay as they are until settled(). What this thread wrote before is visible to a peer
+  // that loads(), and sees the message; to any other, the payload. Throws Aborted if the lane was
+  // aborted and a payload can therefore no longer be delivered; nothing has then been sent to that
+  // reader, or to those after it.
+  virtual void post(const Outgoing& out) = 0;
+  // Whether message `number` of `bytes` bytes occupies neither source nor slot any more. As it
+  // stands: once it is credited.
+  virtual bool settled(int peer, int channel, std::uint64_t number, std::size_t bytes) {
+    (void)bytes;
+    return credited(peer, channel, number + 1);
+  }
+  // Whether `peer` has credited our messages 0 .. total-1 on `channel`. Credits may be withheld
+  // until depth() / 4 are due, unless the sender needs one to use its memory again.
   virtual bool credited(int peer, int channel, std::uint64_t total) = 0;
-  // Whether the place of message `number`'s payload of `bytes` may change: it is credited, or was
-  // sent and is not read there.
-  virtual bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) = 0;
   // Whether message `number` has room in the peer's mailbox.
   bool room(int peer, int channel, std::uint64_t number) {
     return number < depth_ || credited(peer, channel, number - depth_ + 1);
   }
 
-  // Whether payloads of so many bytes for `peer` may lie anywhere in the caller's memory.
-  virtual bool carries(int peer, std::size_t bytes) const = 0;
-  // Lets peers that do not load deliver into `output`, until it is concealed: then all that they
-  // have sent there is here.
-  virtual void expose(std::byte* output, std::size_t bytes) = 0;
-  virtual void conceal() = 0;
-  // Whether payloads of so many bytes may be delivered to `peer`, which has said that it exposes
-  // its output.
-  virtual bool lands(int peer, std::size_t bytes) const = 0;
-  // Around stores into a peer's buffers, for as short as a chunk takes. False: the lane was
-  // aborted, and nothing may be stored. A peer whose call has failed waits in recall() for the end.
-  virtual bool begin_stores() = 0;
-  virtual void end_stores() = 0;
-  // Of a lane that was aborted: after it nothing in the caller's memory matters to a peer any more,
-  // and none writes there. Takes at most a second, for what is on its way; over a network, a peer
-  // that might still write is cut off. False: a peer of this machine stands still inside a store.
-  // It may go on at any time: ask again, or Fabric::isolate() what it may be writing to.
-  virtual bool recall() = 0;
+  // === Receiving ===
 
-  // Whether this rank and `peer` load and store each other's symmetric memory. To one that does
-  // not, messages never say where user buffers lie.
-  virtual bool loads(int peer) const = 0;
-  // The address here of `bytes` bytes of the peer's symmetric memory. Maps the segment
-  // at first use. Throws PeerLost if the peer is gone and the segment was never mapped.
-  // Of a peer that does not load: the address of a copy, which holds the payloads of the messages
-  // that have arrived and are not credited, and nothing else.
-  virtual std::byte* reach(int peer, Location where, std::size_t bytes) = 0;
-  // A peer to which something was posted or credited that will not arrive unless calls on this
-  // endpoint go on; kNobody: there is none.
-  virtual int unsent() = 0;
-  static constexpr int kNobody = -1;
+  // Message `number` from `peer`; null: it is not here yet. Valid until it is credited.
+  virtual const Header* arrival(int peer, int channel, std::uint64_t number) = 0;
+  // The payload of a message that has arrived and is not credited. `mine`: the buffers of the call
+  // that reads it, in whose output it may lie. Throws PeerLost if the sender is gone and took the
+  // payload along, InternalError if the message names a place that is none.
+  virtual Delivery payload(int peer, int channel, std::uint64_t number, const Buffers& mine) = 0;
+  // Tells `peer` that its messages 0 .. total-1 on `channel` are done with.
+  virtual void credit(int peer, int channel, std::uint64_t total) = 0;
 
-  // Progress report, for the message of a stalled peer: the number of the last collective
-  // entered here, a plain store; a peer's, if it does not fail to say so within a tenth of a
-  // second; and where it runs, "process 4711 on host alpha".
-  virtual void entered(std::uint64_t sequence) = 0;
-  virtual std::optional<std::uint64_t> last_entered(int peer) = 0;
-  virtual std::string whereabouts(int peer) const = 0;
+  // === A call and its end ===
 
-  // Empty while the peer is alive; else why it is not ("its process 4711 died").
-  virtual std::string lost(int peer) = 0;
+  // A collective begins. `sequence` is its number, for reports. Until end() peers may write into
+  // `written`; empty: into nothing. Point to point has many transfers at a time and begins none.
+  virtual void begin(std::uint64_t sequence, std::span<std::byte> written) {
+    (void)sequence;
+    (void)written;
+  }
+  // kDone: the member of whom something is still awaited; kNobody: all that was posted arrives
+  // without further calls, and no peer writes into what begin() gave. To be called until it is
+  // nobody; must not wait.
+  // kFailed, of a lane that was aborted: takes back what was begun. After kNobody nothing in the
+  // caller's memory matters to any peer, and none writes there. May wait a second for what is on
+  // its way. Any other answer: that peer, of this machine, stands still inside a store and may go
+  // on at any time; ask again, or Fabric::isolate() what it may be writing to.
+  virtual int end(Outcome outcome) = 0;
 
-  // Ends the lane for all members: their aborted() becomes `why`. The first call wins.
-  virtual void abort(const std::string& why) = 0;
-  // True once this lane was aborted here or by a member, or some peer of the fabric
-  // is lost: look at why_aborted() and lost(), which acquire what was sent before. One relaxed
-  // load.
+  // === One-sided: optional ===
+
+  // The address here of `bytes` bytes of the peer's symmetric memory; null: this rank does not load
+  // that peer's memory. Throws PeerLost if the peer is gone and this memory was never reached,
+  // Error if it lies outside of what the peer allocated.
+  virtual std::byte* reach(int peer, Location where, std::size_t bytes) {
+    (void)peer, (void)where, (void)bytes;
+    return nullptr;
+  }
+
+  // === Failure ===
+
+  // True once this lane was aborted here or by a member, or some peer of the fabric is lost: look
+  // at why_aborted() and lost(), which acquire what was sent before. A hot wait asks it, so it is
+  // one relaxed load.
   virtual bool troubled() const = 0;
   virtual std::string why_aborted() const = 0;  // empty: not aborted
+  // Empty while the peer is alive; else why it is not ("its process 4711 died").
+  virtual std::string lost(int peer) = 0;
+  // Ends the lane for all members: their why_aborted() becomes `why`. The first call wins. An abort
+  // passes by nothing that was sent before.
+  virtual void abort(const std::string& why) = 0;
+
+  // For the message of a stalled peer. Optional.
+  virtual PeerState about(int peer) const {
+    (void)peer;
+    return {};
+  }
+  // The last sequence that a peer began, if it does not fail to say so within a tenth of a second.
+  virtual std::optional<std::uint64_t> last_begun(int peer) {
+    (void)peer;
+    return std::nullopt;
+  }
 
  private:
   const std::uint64_t depth_;

@@ -40,10 +40,10 @@ std::vector<Address> parse_members(std::string_view fabric, const Address& own,
 
 // Runs `step` for one member and lets its error name the member.
 template <typename Step>
-void naming(std::size_t place, Step step) {
+auto naming(std::size_t place, Step step) {
   const auto member = [&] { return "rank " + std::to_string(place) + ": "; };
   try {
-    step();
+    return step();
   } catch (const PeerLost& error) {
     throw PeerLost(member() + error.what());
   } catch (const Timeout& error) {

@@ -29,9 +29,7 @@ Probe::Probe(Communicator& communicator, std::size_t bytes)
     Location where;
     std::from_chars(word.data(), word.data() + word.size(), where.bits);
     const int peer = static_cast<int>(reached_.size());
-    reached_.push_back(peer == rank()           ? block_.data
-                       : endpoint_->loads(peer) ? endpoint_->reach(peer, where, bytes)
-                                                : nullptr);
+    reached_.push_back(peer == rank() ? block_.data : endpoint_->reach(peer, where, bytes));
   }
 }
 
@@ -52,24 +50,19 @@ double Probe::sum(double mine) {
   return mine;
 }
 
-void Probe::send(int peer) { post(peer, {}); }
+void Probe::send(int peer) { send(peer, 0, 0); }
 
 void Probe::send(int peer, std::size_t offset, std::size_t bytes) {
-  Header header;
-  header.bytes = static_cast<std::uint32_t>(bytes);
-  header.input = block_.where + offset;
-  post(peer, header);
-}
-
-void Probe::post(int peer, const Header& header) {
   if (peer == rank()) return;
-  endpoint_->post(peer, 0, sent_[static_cast<std::size_t>(peer)]++, header, nullptr);
+  Reader reader{.peer = peer, .number = sent_[static_cast<std::size_t>(peer)]++};
+  Slot slot{block_.data + offset, block_.where + offset, true};
+  endpoint_->post({.readers = {&reader, 1}, .source = slot.data, .bytes = bytes, .slot = &slot});
 }
 
 void Probe::wait(int peer) {
   if (peer == rank()) return;
   const std::uint64_t number = taken_[static_cast<std::size_t>(peer)]++;
-  spin(peer, [&] { return endpoint_->arrival(peer, 0, number).header != nullptr; });
+  spin(peer, [&] { return endpoint_->arrival(peer, 0, number) != nullptr; });
 }
 
 void Probe::credit(int peer) {

@@ -54,7 +54,6 @@ class Probe {
   void await_taken(int peer, std::uint64_t most);
 
  private:
-  void post(int peer, const Header& header);
   void spin(int peer, const std::function<bool()>& ready);
 
   Communicator& communicator_;

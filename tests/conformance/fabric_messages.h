@@ -25,22 +25,33 @@ inline std::vector<std::byte> payload(std::size_t bytes, int from, int to, std::
   return data;
 }
 
-inline Header header(std::size_t bytes, int from, std::uint64_t number) {
-  Header header;
-  header.signature.count = number;
-  header.signature.sequence = static_cast<std::uint32_t>(from);
-  header.signature.scale = 0xbeef;
-  header.bytes = static_cast<std::uint32_t>(bytes);
-  return header;
+inline Signature signature(int from, std::uint64_t number) {
+  Signature signature;
+  signature.count = number;
+  signature.sequence = static_cast<std::uint32_t>(from);
+  signature.scale = 0xbeef;
+  return signature;
 }
 
-inline void expect_message(const Arrival& arrival, std::size_t bytes, int from, int to,
-                           std::uint64_t number) {
-  ASSERT_EQ(arrival.header->signature, header(bytes, from, number).signature);
-  ASSERT_EQ(arrival.header->bytes, bytes);
+// Message `number` of rank `from`, with its payload for rank `to`, to the member `place` of a lane.
+inline void send(Endpoint& lane, int place, int channel, std::uint64_t number, std::size_t bytes,
+                 int from, int to) {
+  post(lane, place, channel, number, signature(from, number),
+       payload(bytes, from, to, number).data(), bytes);
+}
+
+// The same is here, from the member `place`.
+inline void expect_message(Endpoint& lane, int place, int channel, std::uint64_t number,
+                           std::size_t bytes, int from, int to) {
+  const Header* const header = lane.arrival(place, channel, number);
+  ASSERT_NE(header, nullptr);
+  ASSERT_EQ(header->signature, signature(from, number));
+  ASSERT_EQ(header->bytes, bytes);
   const auto expected = payload(bytes, from, to, number);
+  const Delivery seen = lane.payload(place, channel, number, {});
+  ASSERT_EQ(seen.bytes, bytes);
   if (bytes == 0) return;
-  ASSERT_EQ(0, std::memcmp(arrival.inlined, expected.data(), bytes)) << bytes << " bytes";
+  ASSERT_EQ(0, std::memcmp(seen.data, expected.data(), bytes)) << bytes << " bytes";
 }
 
 }  // namespace weft::testing

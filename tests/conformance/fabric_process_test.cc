@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,23 +44,19 @@ void fill(std::byte* data, std::size_t bytes, unsigned seed) {
 void exchange_round(LaneRank& r, const SymmetricBlock& block, std::uint64_t n) {
   const int peer = 1 - r.me;
   fill(block.data, kBulk, static_cast<unsigned>(n) + static_cast<unsigned>(r.me));
-  Header small, bulk;
-  small.bytes = 8;
-  bulk.bytes = kBulk;
-  bulk.input = block.where;
-  r.lane->post(peer, 0, n, small, &n);
-  r.lane->post(peer, 1, n, bulk, block.data);
+  post(*r.lane, peer, 0, n, {}, &n, sizeof n);
+  post(*r.lane, peer, 1, n, {}, block.data, kBulk, block.where);
   std::uint64_t seen = 0;
-  std::memcpy(&seen, r.await_message(peer, 0, n).inlined, sizeof seen);
+  std::memcpy(&seen, r.await_payload(peer, 0, n).data, sizeof seen);
   if (seen != n) throw std::runtime_error("wrong small payload");
-  const Arrival arrival = r.await_message(peer, 1, n);
+  const Delivery arrived = r.await_payload(peer, 1, n);
   std::vector<std::byte> expected(kBulk);
   fill(expected.data(), kBulk, static_cast<unsigned>(n) + static_cast<unsigned>(peer));
-  if (std::memcmp(r.payload(peer, arrival), expected.data(), kBulk) != 0) {
+  if (std::memcmp(arrived.data, expected.data(), kBulk) != 0) {
     throw std::runtime_error("wrong bulk payload");
   }
   for (int channel : {0, 1}) r.lane->credit(peer, channel, n + 1);
-  await("memory", [&] { return r.lane->reusable(peer, 1, n, kBulk); });
+  await("memory", [&] { return r.lane->settled(peer, 1, n, kBulk); });
 }
 
 void exchange_rounds(LaneRank& r) {
@@ -76,14 +73,11 @@ void churn(LaneRank& r) {
     if (r.me == 1) {
       const SymmetricBlock block = r.fabric->allocate(kChurned);
       block.data[100] = static_cast<std::byte>(n);
-      Header header;
-      header.bytes = kChurned;
-      header.input = block.where;
-      r.lane->post(0, 0, n, header, block.data);
-      await("memory", [&] { return r.lane->reusable(0, 0, n, kChurned); });
+      post(*r.lane, 0, 0, n, {}, block.data, kChurned, block.where);
+      await("memory", [&] { return r.lane->settled(0, 0, n, kChurned); });
       r.fabric->release(block);
     } else {
-      const std::byte seen = r.payload(1, r.await_message(1, 0, n))[100];
+      const std::byte seen = r.await_payload(1, 0, n).data[100];
       if (seen != static_cast<std::byte>(n)) throw std::runtime_error("wrong memory");
       r.lane->credit(1, 0, n + 1);
     }
@@ -107,8 +101,8 @@ void make_own_lane() {
   std::thread other([&] { theirs->connect(tickets, patience()); });
   mine->connect(tickets, patience());
   other.join();
-  mine->post(1, 0, 0, {}, nullptr);
-  await("message", [&] { return theirs->arrival(0, 0, 0).header; });
+  post(*mine, 1, 0, 0, {}, nullptr, 0);
+  await("message", [&] { return theirs->arrival(0, 0, 0) != nullptr; });
 }
 #endif
 
@@ -131,15 +125,37 @@ void leave_a_grandchild(LaneRank& r) {
 
 constexpr std::size_t kStored = 4096 * 3;
 
-// Stands still inside a store into rank 0's memory, and finishes it when it goes on.
+std::byte* unreadable = nullptr;  // of a page, until somebody tries
+
+// Stands still inside a store into rank 0's output, and finishes it when it goes on: to read the
+// first page of the source stops this process.
 void stand_still_in_a_store(LaneRank& r) {
+  const SymmetricBlock source = r.fabric->allocate(kStored);
+  std::memset(source.data, 7, kStored);
+  unreadable = source.data;
+  ::signal(SIGSEGV, [](int) {
+    ::raise(SIGSTOP);
+    ::mprotect(unreadable, 4096, PROT_READ | PROT_WRITE);
+  });
+  ::mprotect(unreadable, 4096, PROT_NONE);
   const Location where{std::stoull(r.exchange("where", "")[0])};
-  std::byte* const place = r.lane->reach(0, where, kStored);
-  if (!r.lane->begin_stores()) throw std::runtime_error("may not store");
-  ::raise(SIGSTOP);
-  std::memset(place, 7, kStored);
-  r.lane->end_stores();
-  if (r.lane->begin_stores()) throw std::runtime_error("may store after an abort");
+  const auto put = [&] {
+    Reader reader{.peer = 0, .output = where};
+    Slot slot{};
+    Outgoing out{.readers = {&reader, 1}, .source = source.data, .bytes = kStored};
+    out.aimed = true;
+    out.slot = &slot;
+    r.lane->prepare(out);
+    if (reader.holds_slot) throw std::runtime_error("it does not store");
+    r.lane->post(out);
+  };
+  put();
+  try {
+    put();
+  } catch (const Aborted&) {
+    return;
+  }
+  throw std::runtime_error("may store after an abort");
 }
 
 const std::map<std::string, void (*)(LaneRank&)> kParts = {
@@ -250,7 +266,9 @@ class FabricProcessTest : public ::testing::TestWithParam<FabricKind> {
     EXPECT_LT(Clock::now() - start, std::chrono::seconds(1));
     EXPECT_NE(r.lane->lost(1).find(pid + " died"), std::string::npos) << r.lane->lost(1);
     EXPECT_EQ(r.lane->why_aborted(), "");
-    EXPECT_THROW(r.lane->reach(1, {std::uint64_t{77} << 40}, 1), PeerLost);
+    if (r.loads(1)) {
+      EXPECT_THROW(r.lane->reach(1, {std::uint64_t{77} << 40}, 1), PeerLost);
+    }
   }
 };
 
@@ -325,7 +343,7 @@ TEST_P(FabricProcessTest, AForkedChildDisturbsNothing) {
         };
         expect_refusal([&] { r.fabric->allocate(4096); });
         expect_refusal([&] { r.fabric->open({r.fabric->address()}, 0, patience()); });
-        expect_refusal([&] { r.lane->post(peer, 0, 0, {}, nullptr); });
+        expect_refusal([&] { post(*r.lane, peer, 0, 0, {}, nullptr, 0); });
         expect_refusal([&] { r.lane->credit(peer, 0, 1); });
         expect_refusal([&] { r.lane->abort("from the child"); });
         r.fabric->release(block);
@@ -343,9 +361,7 @@ TEST_P(FabricProcessTest, AForkedChildDisturbsNothing) {
     fill(expected.data(), expected.size(), 3);
     EXPECT_EQ(0, std::memcmp(block.data, expected.data(), block.bytes));
     std::uint64_t n = 0;
-    Header header;
-    header.bytes = 8;
-    r.lane->post(peer, 0, 0, header, &n);
+    post(*r.lane, peer, 0, 0, {}, &n, sizeof n);
     r.await_message(peer, 0, 0);
     r.fabric->release(block);
   });
@@ -401,13 +417,13 @@ TEST_P(FabricProcessTest, WhatAPeerStoresLateIsNotSeen) {
   LaneRank& r = *pair.rank;
   const SymmetricBlock block = r.fabric->allocate(kStored);
   fill(block.data, kStored, 3);
-  if (!r.lane->loads(1)) return;  // then it stores nothing here
+  if (!r.loads(1)) return;  // then it stores nothing here
   r.exchange("where", std::to_string(block.where.bits));
   ASSERT_EQ(::waitpid(pair.pid(), nullptr, WUNTRACED), pair.pid());
 
   r.lane->abort("it stands still");
   const auto start = Clock::now();
-  EXPECT_FALSE(r.lane->recall());
+  EXPECT_EQ(r.lane->end(Outcome::kFailed), 1);
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(3));
   std::byte* const middle = block.data + 4096;
   EXPECT_TRUE(r.fabric->isolate(middle + 10, 100));
@@ -418,7 +434,7 @@ TEST_P(FabricProcessTest, WhatAPeerStoresLateIsNotSeen) {
 
   ::kill(pair.pid(), SIGCONT);
   EXPECT_EQ(pair.wait(), 0);
-  EXPECT_TRUE(r.lane->recall());
+  EXPECT_EQ(r.lane->end(Outcome::kFailed), Endpoint::kNobody);
   std::vector<std::byte> expected(kStored);
   fill(expected.data(), kStored, 3);
   EXPECT_EQ(std::memcmp(middle, expected.data() + 4096, 4096), 0);

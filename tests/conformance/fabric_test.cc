@@ -1,4 +1,5 @@
 // What fabric.h promises of messages and memory, held against every fabric, with threads as ranks.
+#include <algorithm>
 #include <numeric>
 
 #include "conformance/fabric_messages.h"
@@ -10,17 +11,15 @@ namespace {
 TEST_P(FabricTest, MessagesCarryTheirPayload) {
   const std::vector<std::size_t> sizes = {0, 1, 8, 24, 25, 64, 447, kInlineBytes};
   run([&](LaneRank& r) {
-    for (std::uint64_t n = 0; n < sizes.size(); ++n) {
-      r.for_peers([&](int to) {
-        r.lane->post(to, 0, n, header(sizes[n], r.me, n), payload(sizes[n], r.me, to, n).data());
-      });
-    }
+    for (std::uint64_t n = 0; n < sizes.size(); ++n)
+      r.for_peers([&](int to) { send(*r.lane, to, 0, n, sizes[n], r.me, to); });
     r.for_peers([&](int from) {
       for (std::uint64_t n = 0; n < sizes.size(); ++n) {
-        expect_message(r.await_message(from, 0, n), sizes[n], from, r.me, n);
+        (void)r.await_message(from, 0, n);
+        expect_message(*r.lane, from, 0, n, sizes[n], from, r.me);
       }
-      EXPECT_EQ(r.lane->arrival(from, 0, sizes.size()).header, nullptr) << "nobody sent it";
-      EXPECT_EQ(r.lane->arrival(from, 1, 0).header, nullptr) << "another channel";
+      EXPECT_EQ(r.lane->arrival(from, 0, sizes.size()), nullptr) << "nobody sent it";
+      EXPECT_EQ(r.lane->arrival(from, 1, 0), nullptr) << "another channel";
     });
   });
 }
@@ -29,14 +28,17 @@ TEST_P(FabricTest, EmptyMessagesSayWhereBuffersLie) {
   run([&](LaneRank& r) {
     const SymmetricBlock block = r.fabric->allocate(1 << 16);
     block.data[700] = std::byte(r.me + 1);
-    Header header;
-    header.input = block.where + 700;
-    header.output = block.where + 800;
-    r.for_peers([&](int to) { r.lane->post(to, 2, 0, header, nullptr); });
+    r.for_peers([&](int to) {
+      Reader reader{.peer = to};
+      r.lane->post({.readers = {&reader, 1},
+                    .channel = 2,
+                    .buffers = {block.where + 700, block.where + 800, {}}});
+    });
     r.for_peers([&](int from) {
-      const Header seen = *r.await_message(from, 2, 0).header;
-      if (!r.lane->loads(from)) {
+      const Header& seen = r.await_message(from, 2, 0);
+      if (!r.loads(from)) {
         EXPECT_FALSE(seen.input || seen.output) << "it is of no use";
+        EXPECT_EQ(r.lane->reach(from, block.where, 1), nullptr);
         return;
       }
       EXPECT_EQ(seen.output.bits - seen.input.bits, 100u);
@@ -45,8 +47,7 @@ TEST_P(FabricTest, EmptyMessagesSayWhereBuffersLie) {
     });
     r.meet("written");
     r.for_peers([&](int from) {
-      const bool stored = r.lane->loads(from);
-      EXPECT_EQ(block.data[800 + from], stored ? std::byte(from) : std::byte(0));
+      EXPECT_EQ(block.data[800 + from], r.loads(from) ? std::byte(from) : std::byte(0));
     });
     r.meet("read");
     r.fabric->release(block);
@@ -69,12 +70,11 @@ TEST_P(FabricTest, MailboxesWrapAroundUnderCredits) {
       if (stream.sent < messages && r.lane->room(peer, channel, stream.sent)) {
         const std::uint64_t n = stream.sent++;
         const std::size_t bytes = bytes_of(r.me, n);
-        r.lane->post(peer, channel, n, header(bytes, r.me, n),
-                     payload(bytes, r.me, peer, n).data());
+        send(*r.lane, peer, channel, n, bytes, r.me, peer);
       }
       const std::uint64_t n = stream.received;
-      if (const Arrival arrival = r.lane->arrival(peer, channel, n); arrival.header) {
-        expect_message(arrival, bytes_of(peer, n), peer, r.me, n);
+      if (r.lane->arrival(peer, channel, n)) {
+        expect_message(*r.lane, peer, channel, n, bytes_of(peer, n), peer, r.me);
         ++stream.received;
         const auto batch = static_cast<std::uint64_t>(1 + channel % kMailboxDepth);
         if (stream.received % batch == 0 || stream.received == messages) {
@@ -109,89 +109,182 @@ TEST_P(FabricTest, BulkPayloadsAreReachedInFreshMemory) {
       ASSERT_EQ(std::accumulate(block.data, block.data + block.bytes, 0u,
                                 [](unsigned sum, std::byte b) { return sum + unsigned(b); }),
                 0u);
-      Header bulk = header(bytes, r.me, n);
-      bulk.input = block.where + 64;
       const auto data = payload(bytes, r.me, 0, n);
       std::memcpy(block.data + 64, data.data(), bytes);
-      r.for_peers([&](int to) { r.lane->post(to, 0, n, bulk, block.data + 64); });
+      r.for_peers([&](int to) {
+        post(*r.lane, to, 0, n, signature(r.me, n), block.data + 64, bytes, block.where + 64);
+      });
       r.for_peers([&](int from) {
-        const Arrival seen = r.await_message(from, 0, n);
-        ASSERT_EQ(seen.header->bytes, bytes);
+        const Delivery seen = r.await_payload(from, 0, n);
+        ASSERT_EQ(seen.bytes, bytes);
+        EXPECT_FALSE(seen.in_place);
         const auto expected = payload(bytes, from, 0, n);
-        ASSERT_EQ(0, std::memcmp(r.payload(from, seen), expected.data(), bytes));
+        ASSERT_EQ(0, std::memcmp(seen.data, expected.data(), bytes));
         r.lane->credit(from, 0, n + 1);
       });
-      r.for_peers([&](int to) {
-        await("memory",
-              [&] { return r.lane->unsent() != to && r.lane->reusable(to, 0, n, bytes); });
-      });
+      r.for_peers([&](int to) { r.await_settled(to, 0, n, bytes); });
       r.fabric->release(block);
     }
   });
 }
 
-// Payloads of the caller's own memory, which changes as soon as it may.
-TEST_P(FabricTest, CarriesFromAnywhereToAllThatDoNotLoad) {
+// A put of the caller's own memory to all peers at once, with one slot. Source and slot change as
+// soon as they may.
+TEST_P(FabricTest, PutsFromAnywhereToAll) {
   constexpr std::uint64_t kMessages = 40;
-  const auto length = [](std::uint64_t n) { return std::size_t{449} + n * 383; };
+  const auto length = [](std::uint64_t n) {
+    return n % 8 == 7 ? std::size_t{1536} << 10 : 449 + n * 383;
+  };
   run([&](LaneRank& r) {
+    const SymmetricBlock slots = r.fabric->allocate(std::size_t{1536} << 10);
     for (std::uint64_t n = 0; n < kMessages; ++n) {
-      r.for_peers([&](int to) {
-        ASSERT_EQ(r.lane->carries(to, length(n)), !r.lane->loads(to));
-        if (r.lane->loads(to)) return;
-        auto data = payload(length(n), r.me, to, n);
-        r.lane->post(to, 0, n, header(length(n), r.me, n), data.data());
-        await("memory",
-              [&] { return r.lane->unsent() != to && r.lane->reusable(to, 0, n, length(n)); });
-        std::ranges::fill(data, std::byte{0xAB});
-      });
+      const std::size_t bytes = length(n);
+      auto data = payload(bytes, r.me, 0, n);
+      std::vector<Reader> readers;
+      r.for_peers([&](int to) { readers.push_back({.peer = to, .number = n}); });
+      Slot slot{slots.data, slots.where};
+      Outgoing out{.readers = readers, .signature = signature(r.me, n), .source = data.data()};
+      out.bytes = bytes;
+      out.slot = &slot;
+      r.lane->prepare(out);
+      EXPECT_FALSE(slot.filled) << "it only decides";
+      r.lane->post(out);
+      const auto held = [&](bool Reader::*what) { return std::ranges::any_of(readers, what); };
+      EXPECT_TRUE(slot.filled || held(&Reader::holds_source));
+      if (!held(&Reader::holds_source)) std::ranges::fill(data, std::byte{0xAB});
       r.for_peers([&](int from) {
-        if (r.lane->loads(from)) return;
-        const Arrival seen = r.await_message(from, 0, n);
-        const auto expected = payload(length(n), from, r.me, n);
-        ASSERT_EQ(0, std::memcmp(r.payload(from, seen), expected.data(), length(n)));
+        const Delivery seen = r.await_payload(from, 0, n);
+        ASSERT_EQ(seen.bytes, bytes);
+        const auto expected = payload(bytes, from, 0, n);
+        ASSERT_EQ(0, std::memcmp(seen.data, expected.data(), bytes));
         r.lane->credit(from, 0, n + 1);
       });
+      r.for_peers([&](int to) { r.await_settled(to, 0, n, bytes); });
+      std::ranges::fill(data, std::byte{0xAB});
+      std::memset(slots.data, 0xCD, bytes);
     }
     r.meet("read");
+    r.fabric->release(slots);
   });
 }
 
-// Into the outputs of all that do not load, once they have said that they expose them.
-TEST_P(FabricTest, DeliversIntoExposedOutputs) {
+// A put of symmetric memory may be read where it lies, until it is settled. The reader is told.
+TEST_P(FabricTest, SaysWhatItReadsInTheSendersBuffers) {
+  constexpr std::size_t kBytes = 100000;
+  run([&](LaneRank& r) {
+    const SymmetricBlock block = r.fabric->allocate(kBytes), slots = r.fabric->allocate(kBytes);
+    r.exchange_location(block.where);
+    const auto data = payload(kBytes, r.me, 0, 0);
+    std::memcpy(block.data, data.data(), kBytes);
+    std::vector<Reader> readers;
+    r.for_peers([&](int to) { readers.push_back({.peer = to}); });
+    Slot slot{slots.data, slots.where};
+    Outgoing out{.readers = readers, .source = block.data, .bytes = kBytes, .where = block.where};
+    out.slot = &slot;
+    r.lane->prepare(out);
+    r.lane->post(out);
+    r.meet("posted");
+    r.for_peers([&](int from) {
+      const Delivery seen = r.await_payload(from, 0, 0);
+      EXPECT_EQ(seen.in_place, r.loads(from));
+      if (seen.in_place) {
+        EXPECT_EQ(seen.data, r.lane->reach(from, r.location(from), kBytes));
+      }
+      const auto expected = payload(kBytes, from, 0, 0);
+      ASSERT_EQ(0, std::memcmp(seen.data, expected.data(), kBytes));
+      r.lane->credit(from, 0, 1);
+    });
+    r.for_peers([&](int to) { r.await_settled(to, 0, 0, kBytes); });
+    r.meet("read");
+    r.fabric->release(block);
+    r.fabric->release(slots);
+  });
+}
+
+// Puts that their readers want in their outputs: those of symmetric memory, and those of any memory
+// of which a call has said that peers may write into it.
+TEST_P(FabricTest, PutsIntoOutputs) {
   constexpr std::size_t kBlock = 600 << 10;
   constexpr std::uint64_t kRounds = 20;
   run([&](LaneRank& r) {
     const auto at = [](int rank) { return static_cast<std::size_t>(rank) * kBlock; };
-    std::vector<std::byte> output(at(r.size));
+    const SymmetricBlock slots = r.fabric->allocate(kBlock);
+    const SymmetricBlock shared = r.fabric->allocate(at(r.size));
+    std::vector<std::byte> own(at(r.size));
     for (std::uint64_t n = 0; n < kRounds; ++n) {
+      const bool symmetric = n % 2 == 0;
+      const std::span<std::byte> output =
+          symmetric ? std::span(shared.data, shared.bytes) : std::span(own);
       std::ranges::fill(output, std::byte{0xAB});
-      r.lane->expose(output.data(), output.size());
-      r.for_peers([&](int to) { r.lane->post(to, 0, n, header(0, r.me, n), nullptr); });
-      r.for_peers([&](int peer) {
-        const Location exposed = r.await_message(peer, 0, n).header->output;
-        r.lane->credit(peer, 0, n + 1);
-        if (!exposed) return;
-        ASSERT_TRUE(r.lane->lands(peer, kBlock));
-        Header bulk = header(kBlock, r.me, n);
-        bulk.delivered = 1;
-        bulk.input = {at(r.me)};
-        auto data = payload(kBlock, r.me, peer, n);
-        r.lane->post(peer, 1, n, bulk, data.data());
-        await("memory",
-              [&] { return r.lane->unsent() != peer && r.lane->reusable(peer, 1, n, kBlock); });
-        std::ranges::fill(data, std::byte{0xCD});
-        const Arrival seen = r.await_message(peer, 1, n);
-        ASSERT_TRUE(seen.header->delivered);
-        ASSERT_EQ(seen.header->input.bits, at(peer));
-        const auto expected = payload(kBlock, peer, r.me, n);
-        ASSERT_EQ(0, std::memcmp(output.data() + at(peer), expected.data(), kBlock));
-        r.lane->credit(peer, 1, n + 1);
+      const Buffers mine{{}, symmetric ? shared.where : Location{}, output};
+      r.lane->begin(n, output);
+      r.for_peers([&](int to) {
+        Reader reader{.peer = to, .number = n};
+        r.lane->post({.readers = {&reader, 1}, .buffers = mine});
       });
-      r.lane->conceal();
+      r.for_peers([&](int peer) {
+        const Location theirs = r.await_message(peer, 0, n).output;
+        r.lane->credit(peer, 0, n + 1);
+        EXPECT_TRUE(theirs || !symmetric || !r.loads(peer));
+        auto data = payload(kBlock, r.me, peer, n);
+        Reader reader{.peer = peer, .number = n, .output = theirs, .offset = at(r.me)};
+        Slot slot{slots.data, slots.where};
+        Outgoing out{.readers = {&reader, 1}, .channel = 1, .source = data.data()};
+        out.bytes = kBlock;
+        out.aimed = true;
+        out.slot = &slot;
+        r.lane->prepare(out);
+        r.lane->post(out);
+        if (reader.holds_source) r.await_settled(peer, 1, n, kBlock);
+        std::ranges::fill(data, std::byte{0xCD});
+        const Delivery seen = r.await_payload(peer, 1, n, mine);
+        EXPECT_FALSE(seen.in_place);
+        const auto expected = payload(kBlock, peer, r.me, n);
+        ASSERT_EQ(0, std::memcmp(seen.data, expected.data(), kBlock));
+        // Where the peer was told of the output, it is there.
+        if (symmetric && r.loads(peer)) {
+          EXPECT_EQ(seen.data, output.data() + at(peer));
+        }
+        r.lane->credit(peer, 1, n + 1);
+        r.await_settled(peer, 1, n, kBlock);
+      });
+      await("the end", [&] { return r.lane->end(Outcome::kDone) == Endpoint::kNobody; });
       ASSERT_EQ(output[at(r.me)], std::byte{0xAB});
+      r.meet("round " + std::to_string(n));
     }
-    r.meet("delivered");
+    r.fabric->release(shared);
+    r.fabric->release(slots);
+  });
+}
+
+// A peer has stored where this rank's output ends before, as far as this call knows.
+TEST_P(FabricTest, RefusesAPlaceOutsideOfTheOutput) {
+  constexpr std::size_t kBytes = 300 << 10;
+  run([&](LaneRank& r) {
+    const SymmetricBlock block = r.fabric->allocate(2 * kBytes);
+    r.for_peers([&](int to) {
+      Reader reader{.peer = to};
+      r.lane->post({.readers = {&reader, 1}, .buffers = {{}, block.where, {}}});
+    });
+    const std::vector<std::byte> data(kBytes);
+    r.for_peers([&](int peer) {
+      Reader reader{.peer = peer, .output = r.await_message(peer, 0, 0).output, .offset = kBytes};
+      if (!reader.output) return;
+      Outgoing out{.readers = {&reader, 1}, .channel = 1, .source = data.data()};
+      out.bytes = kBytes;
+      out.aimed = true;
+      r.lane->prepare(out);
+      r.lane->post(out);
+      (void)r.await_message(peer, 1, 0);
+      const auto read = [&](std::size_t bytes) {
+        return r.lane->payload(peer, 1, 0, {{}, block.where, {block.data, bytes}}).data;
+      };
+      EXPECT_EQ(read(2 * kBytes), block.data + kBytes);
+      EXPECT_THROW((void)read(2 * kBytes - 1), InternalError);
+      EXPECT_THROW((void)read(kBytes - 1), InternalError);
+    });
+    r.meet("read");
+    r.fabric->release(block);
   });
 }
 
@@ -203,13 +296,12 @@ TEST_P(FabricTest, UnreadPayloadsHoldTheirSenderBack) {
     const SymmetricBlock block = r.fabric->allocate(kBytes);
     const int to = (r.me + 1) % r.size, from = (r.me + r.size - 1) % r.size;
     std::uint64_t posted = 0;
-    const auto reusable = [&] { return r.lane->reusable(to, 0, posted - 1, kBytes); };
+    const auto settled = [&] { return r.lane->settled(to, 0, posted - 1, kBytes); };
     do {
-      Header bulk = header(kBytes, r.me, posted);
-      bulk.input = block.where;
-      r.lane->post(to, 0, posted++, bulk, block.data);
-      await("the network", [&] { return r.lane->unsent() != to; });
-    } while (posted < kMost && reusable());
+      post(*r.lane, to, 0, posted, signature(r.me, posted), block.data, kBytes, block.where);
+      ++posted;
+      await("the network", [&] { return r.lane->end(Outcome::kDone) != to; });
+    } while (posted < kMost && settled());
     EXPECT_LT(posted, kMost);
     const auto theirs = r.exchange("posted", std::to_string(posted));
     const std::uint64_t sent = std::stoull(theirs[static_cast<std::size_t>(from)]);
@@ -217,7 +309,7 @@ TEST_P(FabricTest, UnreadPayloadsHoldTheirSenderBack) {
       (void)r.await_message(from, 0, n);
       r.lane->credit(from, 0, n + 1);
     }
-    await("memory", reusable);
+    await("memory", settled);
     r.meet("read");
     r.fabric->release(block);
   });
@@ -225,17 +317,15 @@ TEST_P(FabricTest, UnreadPayloadsHoldTheirSenderBack) {
 
 TEST_P(FabricTest, ReachRefusesMemoryOutsideOfASegment) {
   run([&](LaneRank& r) {
-    constexpr std::size_t kBytes = 1536 << 10;  // more than any fabric sends with the message
+    constexpr std::size_t kBytes = 10000;
     const SymmetricBlock block = r.fabric->allocate(kBytes);
-    Header header;
-    header.bytes = kBytes;
-    header.input = block.where;
-    r.for_peers([&](int to) { r.lane->post(to, 0, 0, header, block.data); });
+    r.exchange_location(block.where);
     r.for_peers([&](int from) {
-      const Location where = r.await_message(from, 0, 0).header->input;
+      if (!r.loads(from)) return;
+      const Location where = r.location(from);
       EXPECT_NO_THROW(r.lane->reach(from, where, kBytes));
-      EXPECT_THROW(r.lane->reach(from, where + 1, 2 * kBytes), Error);
-      EXPECT_THROW(r.lane->reach(from, where + 2 * kBytes, 1), Error);
+      EXPECT_THROW(r.lane->reach(from, where + 1, 2 << 20), Error);
+      EXPECT_THROW(r.lane->reach(from, where + (2 << 20), 1), Error);
       EXPECT_THROW(r.lane->reach(from, {where.bits + (std::uint64_t{9999} << 40)}, 1), Error);
     });
     r.meet("reached");
@@ -256,19 +346,19 @@ TEST_P(FabricTest, LanesAreApartAndMayHaveOtherMembers) {
     if (sub) sub->connect({tickets.rbegin(), tickets.rend() - 1}, patience());
 
     r.for_peers([&](int to) {
-      r.lane->post(to, 0, 0, header(8, 1, 0), payload(8, 1, 0, 0).data());
-      second.lane->post(to, 0, 0, header(8, 2, 0), payload(8, 2, 0, 0).data());
-      if (sub && to > 0) {
-        sub->post(r.size - 1 - to, 0, 0, header(8, 3, 0), payload(8, 3, 0, 0).data());
-      }
+      send(*r.lane, to, 0, 0, 8, 1, 0);
+      send(*second.lane, to, 0, 0, 8, 2, 0);
+      if (sub && to > 0) send(*sub, r.size - 1 - to, 0, 0, 8, 3, 0);
     });
     r.for_peers([&](int from) {
-      expect_message(r.await_message(from, 0, 0), 8, 1, 0, 0);
-      expect_message(second.await_message(from, 0, 0), 8, 2, 0, 0);
+      (void)r.await_message(from, 0, 0);
+      expect_message(*r.lane, from, 0, 0, 8, 1, 0);
+      (void)second.await_message(from, 0, 0);
+      expect_message(*second.lane, from, 0, 0, 8, 2, 0);
       if (!sub || from == 0) return;
       const int other = r.size - 1 - from;
-      await("message of the sub-lane", [&] { return sub->arrival(other, 0, 0).header; });
-      expect_message(sub->arrival(other, 0, 0), 8, 3, 0, 0);
+      await("message of the sub-lane", [&] { return sub->arrival(other, 0, 0) != nullptr; });
+      expect_message(*sub, other, 0, 0, 8, 3, 0);
     });
     r.meet("read");
   });

@@ -25,18 +25,33 @@ struct FabricKind {
 // A new fabric is one line here.
 inline const std::vector<FabricKind>& fabric_kinds() {
   static const std::vector<FabricKind> kinds = {
-      {"shm", make_shm_fabric},
+    {"shm", make_shm_fabric},
 #if WEFT_OFI
-      {"ofi", make_ofi_fabric},
-      // Ranks in turn on two nodes, as far as their fabrics know.
-      {"shm_ofi",
-       [] {
-         static std::atomic<int> made{0};
-         return make_spanning_fabric(made.fetch_add(1) % 2 == 0 ? "even" : "odd");
-       }},
+    {"ofi", make_ofi_fabric},
+    // Ranks in turn on two nodes, as far as their fabrics know.
+    {"shm_ofi",
+     [] {
+       static std::atomic<int> made{0};
+       return make_spanning_fabric(made.fetch_add(1) % 2 == 0 ? "even" : "odd");
+     }},
 #endif
   };
   return kinds;
+}
+
+// A message to one reader, as it stands in a slot or is copied when it is posted.
+inline void post(Endpoint& lane, int peer, int channel, std::uint64_t number,
+                 const Signature& signature, const void* payload, std::size_t bytes,
+                 Location slot = {}) {
+  Reader reader{.peer = peer, .number = number};
+  auto* const source = static_cast<std::byte*>(const_cast<void*>(payload));  // it is only read
+  Slot filled{source, slot, true};
+  lane.post({.readers = {&reader, 1},
+             .channel = channel,
+             .signature = signature,
+             .source = source,
+             .bytes = bytes,
+             .slot = &filled});
 }
 
 // No wait of a test lasts longer.
@@ -57,6 +72,7 @@ struct LaneRank {
   std::shared_ptr<Fabric> fabric;
   std::unique_ptr<Endpoint> lane;
   Store& store;
+  std::vector<std::string> locations{};
 
   template <typename Each>
   void for_peers(Each each) const {
@@ -64,15 +80,27 @@ struct LaneRank {
       if (peer != me) each(peer);
     }
   }
-  Arrival await_message(int peer, int channel, std::uint64_t number) {
-    Arrival arrival;
-    await("message", [&] { return (arrival = lane->arrival(peer, channel, number)).header; });
-    return arrival;
+  const Header& await_message(int peer, int channel, std::uint64_t number) {
+    const Header* header = nullptr;
+    await("message", [&] { return (header = lane->arrival(peer, channel, number)) != nullptr; });
+    return *header;
   }
-  // Of a message of `peer` that is here.
-  const std::byte* payload(int peer, const Arrival& arrival) const {
-    return arrival.inlined ? arrival.inlined
-                           : lane->reach(peer, arrival.header->input, arrival.header->bytes);
+  // Of message `number` of `peer`, as soon as it is here.
+  Delivery await_payload(int peer, int channel, std::uint64_t number, const Buffers& mine = {}) {
+    (void)await_message(peer, channel, number);
+    return lane->payload(peer, channel, number, mine);
+  }
+  bool loads(int peer) const { return lane->about(peer).loads; }
+  // Until the place of a payload is this rank's again.
+  void await_settled(int peer, int channel, std::uint64_t number, std::size_t bytes) {
+    await("memory", [&] { return lane->settled(peer, channel, number, bytes); });
+  }
+  // All ranks tell where a piece of their memory lies; location() then knows.
+  void exchange_location(Location mine) {
+    locations = exchange("location", std::to_string(mine.bits));
+  }
+  Location location(int peer) const {
+    return {std::stoull(locations[static_cast<std::size_t>(peer)])};
   }
   // All ranks meet here. Goes through the store: it tests nothing of the lane.
   void meet(const std::string& where) { exchange("meet " + where, ""); }

@@ -18,37 +18,24 @@ class Delayed final : public Endpoint {
   void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override {
     to_->connect(tickets, deadline);
   }
-  void post(int peer, int channel, std::uint64_t number, const Header& header,
-            const void* payload) override {
-    to_->post(peer, channel, number, header, payload);
-  }
-  Arrival arrival(int peer, int channel, std::uint64_t number) override {
-    return to_->arrival(peer, channel, number);
-  }
-  void credit(int peer, int channel, std::uint64_t total) override {
-    to_->credit(peer, channel, total);
+  void prepare(Outgoing& out) override { to_->prepare(out); }
+  void post(const Outgoing& out) override { to_->post(out); }
+  bool settled(int peer, int channel, std::uint64_t number, std::size_t bytes) override {
+    return to_->settled(peer, channel, number, bytes);
   }
   bool credited(int peer, int channel, std::uint64_t total) override {
     return to_->credited(peer, channel, total);
   }
-  bool carries(int peer, std::size_t bytes) const override { return to_->carries(peer, bytes); }
-  void expose(std::byte* output, std::size_t bytes) override { to_->expose(output, bytes); }
-  void conceal() override { to_->conceal(); }
-  bool lands(int peer, std::size_t bytes) const override { return to_->lands(peer, bytes); }
-  bool begin_stores() override { return to_->begin_stores(); }
-  void end_stores() override { to_->end_stores(); }
-  bool recall() override { return to_->recall(); }
-  bool loads(int peer) const override { return to_->loads(peer); }
-  bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override {
-    return to_->reusable(peer, channel, number, bytes);
+  const Header* arrival(int peer, int channel, std::uint64_t number) override {
+    return to_->arrival(peer, channel, number);
   }
-  std::byte* reach(int peer, Location where, std::size_t bytes) override {
-    return to_->reach(peer, where, bytes);
+  Delivery payload(int peer, int channel, std::uint64_t number, const Buffers& mine) override {
+    return to_->payload(peer, channel, number, mine);
   }
-  int unsent() override { return to_->unsent(); }
-  void entered(std::uint64_t sequence) override { to_->entered(sequence); }
-  std::optional<std::uint64_t> last_entered(int peer) override { return to_->last_entered(peer); }
-  std::string whereabouts(int peer) const override { return to_->whereabouts(peer); }
+  void credit(int peer, int channel, std::uint64_t total) override {
+    to_->credit(peer, channel, total);
+  }
+  int end(Outcome outcome) override { return to_->end(outcome); }
   std::string lost(int peer) override { return to_->lost(peer); }
   void abort(const std::string& why) override { to_->abort(why); }
   bool troubled() const override {

@@ -114,14 +114,14 @@ TEST(OfiInbox, ShowsTheContiguousPrefixOfWhatCameInAnyOrder) {
     std::uint64_t prefix = shown;
     while (prefix < sent && missing[prefix] == 0) ++prefix;
     for (std::uint64_t n = shown; n < sent; ++n) {
-      const Arrival here = inbox.at(n);
+      const Shown here = inbox.at(n);
       ASSERT_EQ(here.header != nullptr, n < prefix) << n;
       if (!here.header) continue;
       ASSERT_EQ(here.header->signature.count, n);
-      ASSERT_EQ(here.inlined != nullptr, !is_placed(n));
-      if (!here.inlined) continue;
-      ASSERT_EQ(here.inlined[0], std::byte(n % 251));
-      ASSERT_EQ(here.inlined[bytes_of(n) - 1], std::byte(n % 251));
+      ASSERT_EQ(here.payload != nullptr, !is_placed(n));
+      if (!here.payload) continue;
+      ASSERT_EQ(here.payload[0], std::byte(n % 251));
+      ASSERT_EQ(here.payload[bytes_of(n) - 1], std::byte(n % 251));
     }
     for (; shown < prefix; ++shown) ASSERT_EQ(inbox.let_go(shown), !is_placed(shown));
   }
@@ -153,8 +153,8 @@ TEST(OfiInbox, NeverShowsAPayloadWhoseSealIsBroken) {
       ASSERT_TRUE(inbox.take_packet(packet)) << "it makes sense";
       EXPECT_EQ(packet != nullptr, n == 1);
     }
-    ASSERT_NE(inbox.at(0).inlined, nullptr);
-    EXPECT_EQ(inbox.at(0).inlined[kCarried - 1], std::byte{0});
+    ASSERT_NE(inbox.at(0).payload, nullptr);
+    EXPECT_EQ(inbox.at(0).payload[kCarried - 1], std::byte{0});
     EXPECT_EQ(inbox.at(1).header, nullptr);
     EXPECT_EQ(inbox.at(2).header, nullptr) << "comes after it";
   }
@@ -177,11 +177,11 @@ TEST(OfiInbox, ShowsWhatIsDeliveredOnceItIsWritten) {
     EXPECT_NE(packet, nullptr) << "nothing of it is kept";
   }
   for (std::uint64_t n = 0; n < 2; ++n) {
-    const Header* const header = inbox.at(n).header;
-    ASSERT_NE(header, nullptr);
-    EXPECT_TRUE(header->delivered);
-    EXPECT_EQ(header->input.bits, 100 + n);
-    EXPECT_EQ(header->output.bits, kExposed.bits);
+    const Shown shown = inbox.at(n);
+    ASSERT_NE(shown.header, nullptr);
+    EXPECT_EQ(shown.header->own, kDelivered);
+    EXPECT_EQ(shown.place.bits, 100 + n);
+    EXPECT_EQ(shown.header->output.bits, kExposed.bits);
     EXPECT_TRUE(inbox.let_go(n)) << "the payload's place was free once it was sent";
   }
   EXPECT_EQ(inbox.at(2).header, nullptr) << "its seal is broken";

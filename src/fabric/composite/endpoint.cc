@@ -37,19 +37,14 @@ void CompositeEndpoint::connect(const std::vector<std::string>& tickets,
   far_->connect(far, deadline);
 }
 
-int CompositeEndpoint::unsent() {
-  const int near = near_->unsent();
-  return near == kNobody ? far_->unsent() : near;
+void CompositeEndpoint::begin(std::uint64_t sequence, std::span<std::byte> written) {
+  near_->begin(sequence, written);
+  far_->begin(sequence, written);
 }
 
-bool CompositeEndpoint::recall() {
-  const bool near = near_->recall(), far = far_->recall();
-  return near && far;
-}
-
-void CompositeEndpoint::entered(std::uint64_t sequence) {
-  near_->entered(sequence);
-  far_->entered(sequence);
+int CompositeEndpoint::end(Outcome outcome) {
+  const int near = near_->end(outcome), far = far_->end(outcome);
+  return near == kNobody ? far : near;
 }
 
 void CompositeEndpoint::abort(const std::string& why) {

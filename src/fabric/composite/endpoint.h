@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,48 +19,53 @@ class CompositeEndpoint final : public Endpoint {
   std::string ticket() const override;
   void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override;
 
-  void post(int peer, int channel, std::uint64_t number, const Header& header,
-            const void* payload) override {
-    to(peer).post(peer, channel, number, header, payload);
+  void prepare(Outgoing& out) override {
+    for_each_reader(out, [](Endpoint& lane, Outgoing& part) { lane.prepare(part); });
   }
-  Arrival arrival(int peer, int channel, std::uint64_t number) override {
-    return to(peer).arrival(peer, channel, number);
+  void post(const Outgoing& out) override {
+    for_each_reader(out, [](Endpoint& lane, const Outgoing& part) { lane.post(part); });
   }
-  void credit(int peer, int channel, std::uint64_t total) override {
-    to(peer).credit(peer, channel, total);
+  bool settled(int peer, int channel, std::uint64_t number, std::size_t bytes) override {
+    return to(peer).settled(peer, channel, number, bytes);
   }
   bool credited(int peer, int channel, std::uint64_t total) override {
     return to(peer).credited(peer, channel, total);
   }
-  bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override {
-    return to(peer).reusable(peer, channel, number, bytes);
+  const Header* arrival(int peer, int channel, std::uint64_t number) override {
+    return to(peer).arrival(peer, channel, number);
   }
-  bool carries(int peer, std::size_t bytes) const override { return to(peer).carries(peer, bytes); }
-  void expose(std::byte* output, std::size_t bytes) override { far_->expose(output, bytes); }
-  void conceal() override { far_->conceal(); }
-  bool lands(int peer, std::size_t bytes) const override { return to(peer).lands(peer, bytes); }
-  // Only the near lane's peers are stored into.
-  bool begin_stores() override { return near_->begin_stores(); }
-  void end_stores() override { near_->end_stores(); }
-  bool recall() override;
-  bool loads(int peer) const override { return to(peer).loads(peer); }
+  Delivery payload(int peer, int channel, std::uint64_t number, const Buffers& mine) override {
+    return to(peer).payload(peer, channel, number, mine);
+  }
+  void credit(int peer, int channel, std::uint64_t total) override {
+    to(peer).credit(peer, channel, total);
+  }
+
+  void begin(std::uint64_t sequence, std::span<std::byte> written) override;
+  int end(Outcome outcome) override;
   std::byte* reach(int peer, Location where, std::size_t bytes) override {
     return to(peer).reach(peer, where, bytes);
   }
-  int unsent() override;
 
-  void entered(std::uint64_t sequence) override;
-  std::optional<std::uint64_t> last_entered(int peer) override {
-    return to(peer).last_entered(peer);
-  }
-  std::string whereabouts(int peer) const override { return to(peer).whereabouts(peer); }
-  std::string lost(int peer) override { return to(peer).lost(peer); }
-  void abort(const std::string& why) override;
   bool troubled() const override { return near_->troubled() || far_->troubled(); }
   std::string why_aborted() const override;
+  std::string lost(int peer) override { return to(peer).lost(peer); }
+  void abort(const std::string& why) override;
+  PeerState about(int peer) const override { return to(peer).about(peer); }
+  std::optional<std::uint64_t> last_begun(int peer) override { return to(peer).last_begun(peer); }
 
  private:
   Endpoint& to(int peer) const { return *by_peer_[static_cast<std::size_t>(peer)]; }
+
+  // Both lanes share the slot: whichever fills it first does so for all.
+  template <typename Each>
+  void for_each_reader(const Outgoing& out, Each each) const {
+    Outgoing part = out;
+    for (std::size_t i = 0; i < out.readers.size(); ++i) {
+      part.readers = out.readers.subspan(i, 1);
+      each(to(part.readers[0].peer), part);
+    }
+  }
 
   const std::unique_ptr<Endpoint> near_, far_;
   std::vector<Endpoint*> by_peer_;

@@ -1,35 +1,14 @@
 #include "fabric/shm/endpoint.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
-#include <thread>
 #include <utility>
 
-#include "base/membarrier.h"
-#include "base/prefetch.h"
+#include "fabric/members.h"
 #include "fabric/ticket.h"
 #include "weft/error.h"
 
 namespace weft::shm {
-namespace {
-
-// How long a peer gets to finish the chunk that it is storing.
-constexpr std::chrono::seconds kLastStores(1);
-
-// Runs `wait` and lets its error name the rank.
-template <typename Wait>
-auto naming(std::size_t place, Wait wait) {
-  try {
-    return wait();
-  } catch (const PeerLost& error) {
-    throw PeerLost(rank(place) + error.what());
-  } catch (const Timeout& error) {
-    throw Timeout(rank(place) + error.what());
-  }
-}
-
-}  // namespace
 
 ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Mapping> doorbell,
                          const std::vector<std::shared_ptr<Remote>>& members, int me,
@@ -115,34 +94,6 @@ void ShmEndpoint::await_joined(std::size_t place, Clock::time_point deadline) {
   }
 }
 
-void ShmEndpoint::post(int peer, int channel, std::uint64_t number, const Header& header,
-                       const void* payload) {
-  assert(peer != me_);
-  mark_.check();
-  Peer& to = at(peer);
-  Mailbox& box = to.theirs->box[channel];
-  Entry& entry = box.entry(number);
-  entry.header = header;
-  if (header.bytes > 0 && header.bytes <= kInlineBytes) {
-    std::memcpy(box.payload(number, header.bytes), payload, header.bytes);
-  }
-  // release: the entry, and all that this thread wrote before, goes before the stamp.
-  entry.stamp.store(number + 1, std::memory_order_release);
-  // The reader had the next entry a lap ago. It comes over while other things are done; where a
-  // payload does not fit into it, the exchanges of two ranks were slower for that (measured).
-  if (header.bytes <= Entry::kSmallBytes) prefetch_to_write(&box.entry(number + 1));
-  ring(*to.bell);
-}
-
-Arrival ShmEndpoint::arrival(int peer, int channel, std::uint64_t number) {
-  Mailbox& box = at(peer).ours->box[channel];
-  Entry& entry = box.entry(number);
-  // acquire: pairs with the stamp's release in post().
-  if (entry.stamp.load(std::memory_order_acquire) != number + 1) return {};
-  const std::size_t bytes = entry.header.bytes;
-  return {&entry.header, bytes <= kInlineBytes ? box.payload(number, bytes) : nullptr};
-}
-
 void ShmEndpoint::credit(int peer, int channel, std::uint64_t total) {
   mark_.check();
   Peer& to = at(peer);
@@ -160,22 +111,16 @@ bool ShmEndpoint::credited(int peer, int channel, std::uint64_t total) {
   return known >= total;
 }
 
-std::byte* ShmEndpoint::reach(int peer, Location where, std::size_t bytes) {
-  return naming(static_cast<std::size_t>(peer), [&] {
-    return at(peer).reached.reach(where, bytes, patience_, [this] { return troubled(); });
-  });
-}
-
-// relaxed, twice: a progress report orders nothing.
-void ShmEndpoint::entered(std::uint64_t sequence) {
+void ShmEndpoint::begin(std::uint64_t sequence, std::span<std::byte>) {
+  // relaxed, as in last_begun(): a progress report orders nothing.
   lane().head.entered.store(sequence, std::memory_order_relaxed);
 }
-std::optional<std::uint64_t> ShmEndpoint::last_entered(int peer) {
+std::optional<std::uint64_t> ShmEndpoint::last_begun(int peer) {
   return at(peer).lane->head.entered.load(std::memory_order_relaxed);
 }
 
-std::string ShmEndpoint::whereabouts(int peer) const {
-  return peers_[static_cast<std::size_t>(peer)].reached.remote().address().process();
+PeerState ShmEndpoint::about(int peer) const {
+  return {peers_[static_cast<std::size_t>(peer)].reached.remote().address().process(), true};
 }
 
 std::string ShmEndpoint::lost(int peer) { return at(peer).reached.remote().lost(); }
@@ -194,41 +139,6 @@ void ShmEndpoint::record_abort(Lane& lane, const std::string& why) const {
                                                std::memory_order_relaxed);
   // release: all that this member sent, and its claim, go before the trouble.
   lane.head.trouble.store(1, std::memory_order_release);
-}
-
-bool ShmEndpoint::begin_stores() {
-  // relaxed: recall() fences heavily between the abort's store and its look at this word. One of
-  // the two then sees the other's. Here the compiler is held to the order.
-  lane().head.storing.store(1, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (!troubled() || why_aborted().empty()) [[likely]]
-    return true;
-  end_stores();
-  return false;
-}
-
-// release: the stores are over before the word says so.
-void ShmEndpoint::end_stores() { lane().head.storing.store(0, std::memory_order_release); }
-
-bool ShmEndpoint::recall() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (register_heavy_fence())
-    heavy_fence();
-  else  // a store leaves a processor's buffer long before that
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const auto until = Clock::now() + kLastStores;
-  for (const Peer& peer : peers_) {
-    // A rank of this process stands still only with all of it, and writes where this one does.
-    const bool here = peer.lane && find_local(peer.reached.remote().address().token);
-    while (may_store(peer) && (here || Clock::now() < until)) std::this_thread::yield();
-  }
-  return std::ranges::none_of(peers_, [this](const Peer& peer) { return may_store(peer); });
-}
-
-bool ShmEndpoint::may_store(const Peer& peer) const {
-  // acquire: pairs with the release in end_stores().
-  return peer.lane && peer.lane->head.storing.load(std::memory_order_acquire) != 0 &&
-         !peer.reached.remote().is_lost();
 }
 
 void ShmEndpoint::abort(const std::string& why) {

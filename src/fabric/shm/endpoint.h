@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,32 +31,23 @@ class ShmEndpoint final : public Endpoint {
   std::string ticket() const override;
   void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override;
 
-  void post(int peer, int channel, std::uint64_t number, const Header& header,
-            const void* payload) override;
-  Arrival arrival(int peer, int channel, std::uint64_t number) override;
-  void credit(int peer, int channel, std::uint64_t total) override;
+  void prepare(Outgoing& out) override;
+  void post(const Outgoing& out) override;
   bool credited(int peer, int channel, std::uint64_t total) override;
-  bool reusable(int peer, int channel, std::uint64_t number, std::size_t) override {
-    return credited(peer, channel, number + 1);
-  }
-  bool carries(int, std::size_t) const override { return false; }
-  void expose(std::byte*, std::size_t) override {}  // all load
-  void conceal() override {}
-  bool lands(int, std::size_t) const override { return false; }
-  bool begin_stores() override;
-  void end_stores() override;
-  bool recall() override;
-  bool loads(int) const override { return true; }
-  std::byte* reach(int peer, Location where, std::size_t bytes) override;
-  int unsent() override { return kNobody; }  // a store arrives by itself
+  const Header* arrival(int peer, int channel, std::uint64_t number) override;
+  Delivery payload(int peer, int channel, std::uint64_t number, const Buffers& mine) override;
+  void credit(int peer, int channel, std::uint64_t total) override;
 
-  void entered(std::uint64_t sequence) override;
-  std::optional<std::uint64_t> last_entered(int peer) override;
-  std::string whereabouts(int peer) const override;
-  std::string lost(int peer) override;
-  void abort(const std::string& why) override;
+  void begin(std::uint64_t sequence, std::span<std::byte> written) override;
+  int end(Outcome outcome) override;
+  std::byte* reach(int peer, Location where, std::size_t bytes) override;
+
   bool troubled() const override;
   std::string why_aborted() const override;
+  std::string lost(int peer) override;
+  void abort(const std::string& why) override;
+  PeerState about(int peer) const override;
+  std::optional<std::uint64_t> last_begun(int peer) override;
 
  private:
   struct Peer {
@@ -69,6 +61,8 @@ class ShmEndpoint final : public Endpoint {
     Reached reached;
   };
 
+  void send(const Outgoing& out, const Reader& reader);
+  void take_back();
   void map_lane(Peer& peer, Location where, Clock::time_point deadline);
   void await_joined(std::size_t place, Clock::time_point deadline);
   // Whether a member is a peer of ours.
@@ -77,6 +71,8 @@ class ShmEndpoint final : public Endpoint {
   Lane& lane() const { return *lane_; }
   void record_abort(Lane& lane, const std::string& why) const;
   bool may_store(const Peer& peer) const;
+  // A peer that may still store here; kNobody.
+  int storing_peer() const;
 
   const ForkMark mark_;
   const std::shared_ptr<Segments> segments_;

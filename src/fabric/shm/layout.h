@@ -19,10 +19,9 @@
 //       0   8  stamp: message number + 1, stored last with release
 //       8  24  header.signature
 //      32   4  header.bytes
-//      36   2  header.delivered
-//      38   2  header.in_place
+//      36   4  header.own: a Route
 //      40  16  header.input, header.output  |  payload of 1 .. 24 bytes: one line is
-//      56   8  -                            |  all that moves for a small message
+//      56   8  place of a longer payload    |  all that moves for a small message
 //   Body
 //       0 448  payload of 25 .. 448 bytes
 //
@@ -42,7 +41,7 @@
 namespace weft::shm {
 
 // Counts changes of this file and of wire.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kLayoutVersion = 7;
+inline constexpr std::uint32_t kLayoutVersion = 8;
 
 // Messages of a pair and channel on their way: a root far ahead of its readers need not wait.
 inline constexpr std::uint64_t kDepth = 64;
@@ -55,10 +54,19 @@ inline constexpr std::size_t kLine = 64;
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
+// How a payload of more than kInlineBytes comes.
+enum class Route : std::uint8_t {
+  kStaged,  // it lies in the sender's slot
+  kLoaded,  // it lies in the sender's own buffer
+  kStored   // the sender has stored it into the receiver's output
+};
+
 struct alignas(kLine) Entry {
   std::atomic<std::uint64_t> stamp;
   Header header;
-  std::byte tail[8];
+  // Of a payload of more than kInlineBytes: a Location at the sender or, if it was stored into the
+  // receiver's output, the bytes before it there.
+  std::uint64_t place;
 
   static constexpr std::size_t kSmallBytes = 24;
   static constexpr std::size_t kSmallOffset = 40;

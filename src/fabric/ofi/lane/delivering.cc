@@ -13,14 +13,15 @@ constexpr std::size_t kLeastExposed = 1 << 20, kLeastDelivered = 256 << 10;
 
 }  // namespace
 
-bool OfiEndpoint::lands(int, std::size_t bytes) const {
-  return parts_.port->delivers() && bytes >= kLeastDelivered && bytes <= parts_.port->eager();
+bool OfiEndpoint::may_land(const Outgoing& out, const Reader& reader) const {
+  return out.aimed && reader.output && parts_.port->delivers() && out.bytes >= kLeastDelivered &&
+         out.bytes <= parts_.port->eager();
 }
 
-void OfiEndpoint::expose(std::byte* output, std::size_t bytes) {
-  if (!parts_.port->delivers() || bytes < kLeastExposed) return;
-  exposed_ = std::make_unique<Registration>(parts_.port, output, bytes, Registration::Use::kWrite,
-                                            kOutputKeys + first_pair_);
+void OfiEndpoint::expose(std::span<std::byte> output) {
+  if (!parts_.port->delivers() || output.size() < kLeastExposed) return;
+  exposed_ = std::make_unique<Registration>(parts_.port, output.data(), output.size(),
+                                            Registration::Use::kWrite, kOutputKeys + first_pair_);
 }
 
 // To deregister would not be enough: what has begun to arrive would go on.
@@ -47,17 +48,16 @@ bool OfiEndpoint::may_deliver(const Peer& peer) const {
   return true;
 }
 
-void OfiEndpoint::deliver(int peer, MessagePacket& packet, const Header& header,
-                          const void* payload) {
-  Peer& to = at(peer);
+void OfiEndpoint::deliver(const Outgoing& out, const Reader& reader, MessagePacket& packet) {
+  Peer& to = at(reader.peer);
   packet.flags |= MessagePacket::kDelivered;
   packet.tail = sizeof(Seal);
-  std::memcpy(packet.body, &header.input, sizeof header.input);
+  const std::uint64_t offset = reader.offset;
+  std::memcpy(packet.body, &offset, sizeof offset);
   // The peer numbers its pairs of a lane one after the other.
   const std::uint64_t key = kOutputKeys + to.pair - static_cast<std::uint32_t>(me_);
-  parts_.port->deliver(to.remote->link(), packet,
-                       {nullptr, static_cast<const std::byte*>(payload), header.bytes}, key,
-                       WriteMark::of(packet.packet), account(peer), to.barred);
+  parts_.port->deliver(to.remote->link(), packet, {nullptr, out.source, out.bytes}, key,
+                       WriteMark::of(packet.packet), account(reader.peer), to.barred);
 }
 
 void OfiEndpoint::bar(std::size_t place) { peers_[place].barred.store(true); }

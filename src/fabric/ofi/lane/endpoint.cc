@@ -1,12 +1,7 @@
 #include "fabric/ofi/lane/endpoint.h"
 
-#include <cassert>
-#include <cstring>
 #include <thread>
 #include <utility>
-
-#include "fabric/location.h"
-#include "weft/error.h"
 
 namespace weft::ofi {
 namespace {
@@ -37,61 +32,6 @@ OfiEndpoint::~OfiEndpoint() {
   }
 }
 
-void OfiEndpoint::post(int peer, int channel, std::uint64_t number, const Header& header,
-                       const void* payload) {
-  assert(peer != me_);
-  mark_.check();
-  Peer& to = at(peer);
-  Stream& stream = this->stream(peer, channel);
-  MessagePacket packet;
-  packet.packet = {.pair = to.pair,
-                   .kind = PacketKind::kMessage,
-                   .channel = static_cast<std::uint8_t>(channel),
-                   .credits = static_cast<std::uint16_t>(stream.due),
-                   .number = number};
-  stream.told = stream.due;
-  stream.bytes = 0;
-  stream.posted.add(header.bytes);
-  packet.flags = exposed_ ? MessagePacket::kExposes : 0;
-  packet.signature = header.signature;
-  packet.bytes = header.bytes;
-  Link& link = to.remote->link();
-  if (header.bytes <= kInlineBytes) {
-    if (header.bytes > 0) std::memcpy(packet.body, payload, header.bytes);
-    return parts_.port->send(link, &packet, packet.with_payload(), account(peer));
-  }
-  if (header.delivered) return deliver(peer, packet, header, payload);
-  Payload lying = lies_at(header, payload);
-  packet.tail = lying.source ? 0 : sizeof(Seal);
-  if (header.bytes <= parts_.port->eager()) {
-    return parts_.port->send(link, &packet, MessagePacket::kHead, std::move(lying), account(peer));
-  }
-  const std::uint32_t segment = segment_of(header.input);
-  if (to.asked != segment) to.remote->ask(segment, lying.source->bytes);
-  to.asked = segment;
-  parts_.port->write(link, std::move(lying), WriteMark::of(packet.packet), account(peer));
-  std::memcpy(packet.body, &header.input, sizeof header.input);
-  parts_.port->send(link, &packet, MessagePacket::kWithPlace, account(peer));
-}
-
-Payload OfiEndpoint::lies_at(const Header& header, const void* payload) {
-  if (!header.input) return {nullptr, static_cast<const std::byte*>(payload), header.bytes};
-  const std::uint32_t segment = segment_of(header.input);
-  if (!source_ || source_->segment != segment) source_ = parts_.sources->find(segment);
-  const std::uint64_t offset = offset_of(header.input);
-  if (!source_ || offset > source_->bytes || header.bytes > source_->bytes - offset) {
-    throw InternalError("a payload lies outside of the memory that is sent from");
-  }
-  return {source_, source_->data + offset, header.bytes};
-}
-
-Arrival OfiEndpoint::arrival(int peer, int channel, std::uint64_t number) {
-  const Incoming& from = at(peer).incoming;
-  if (const Arrival here = from.at(channel, number); here.header) return here;
-  parts_.port->poke();
-  return from.at(channel, number);
-}
-
 void OfiEndpoint::credit(int peer, int channel, std::uint64_t total) {
   mark_.check();
   Peer& to = at(peer);
@@ -118,28 +58,12 @@ bool OfiEndpoint::credited(int peer, int channel, std::uint64_t total) {
   return from.credits(channel) >= total;
 }
 
-bool OfiEndpoint::reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) {
+bool OfiEndpoint::settled(int peer, int channel, std::uint64_t number, std::size_t bytes) {
   if (credited(peer, channel, number + 1)) return true;
   const std::uint64_t first = at(peer).incoming.credits(channel);
   // acquire: pairs with the release in Port::finish().
   return bytes <= parts_.port->eager() && stream(peer, channel).posted.bytes(first) < kBytesAhead &&
          unsent_->by_peer[static_cast<std::size_t>(peer)].load(std::memory_order_acquire) == 0;
-}
-
-std::byte* OfiEndpoint::reach(int peer, Location where, std::size_t bytes) {
-  Peer& from = at(peer);
-  const Mirror* const mirror =
-      from.reached.find(from.remote->mirrors(), segment_of(where), [this] { return troubled(); });
-  if (!mirror) {
-    const std::string lost = from.remote->lost();
-    if (!lost.empty()) throw PeerLost(rank(static_cast<std::size_t>(peer)) + lost);
-    throw InternalError("a peer named memory that it has not sent from");
-  }
-  const std::uint64_t offset = offset_of(where);
-  if (offset > mirror->bytes() || bytes > mirror->bytes() - offset) {
-    throw InternalError("a peer named memory outside of its segment");
-  }
-  return mirror->data() + offset;
 }
 
 int OfiEndpoint::unsent() {
@@ -156,26 +80,33 @@ int OfiEndpoint::unsent() {
   return kNobody;
 }
 
-bool OfiEndpoint::recall() {
+void OfiEndpoint::begin(std::uint64_t sequence, std::span<std::byte> written) {
+  // relaxed, as in last_entered(): a progress report orders nothing.
+  entered_.store(sequence, std::memory_order_relaxed);
+  if (!written.empty()) expose(written);
+}
+
+int OfiEndpoint::end(Outcome outcome) {
+  if (outcome == Outcome::kDone) {
+    const int peer = unsent();
+    if (peer == kNobody) exposed_.reset();
+    return peer;
+  }
   const auto until = Clock::now() + kLastWay;
   while (unsent() != kNobody && Clock::now() < until) std::this_thread::yield();
   parts_.port->break_seals(*unsent_);
   if (exposed_) retract(until);
-  return true;
+  return kNobody;
 }
 
-// relaxed, twice: a progress report orders nothing.
-void OfiEndpoint::entered(std::uint64_t sequence) {
-  entered_.store(sequence, std::memory_order_relaxed);
-}
 std::uint64_t OfiEndpoint::last_entered() const { return entered_.load(std::memory_order_relaxed); }
 
-std::optional<std::uint64_t> OfiEndpoint::last_entered(int peer) {
+std::optional<std::uint64_t> OfiEndpoint::last_begun(int peer) {
   return at(peer).remote->progress_of(at(peer).pair);
 }
 
-std::string OfiEndpoint::whereabouts(int peer) const {
-  return peers_[static_cast<std::size_t>(peer)].remote->address().process();
+PeerState OfiEndpoint::about(int peer) const {
+  return {peers_[static_cast<std::size_t>(peer)].remote->address().process()};
 }
 
 std::string OfiEndpoint::lost(int peer) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,14 @@
 #include "weft/error.h"
 
 namespace weft::ofi {
+
+// How a payload of more than kInlineBytes goes.
+enum class Route : std::uint8_t {
+  kStaged,  // from a slot: with its message or, if it is too long, into the peer's mirror before it
+  kCarried,  // with its message, from the caller's memory. The slot stays empty, and is taken all
+             // the same: slots are what keeps a sender from getting further ahead than was proved.
+  kLanded    // from the caller's memory into the peer's output; the slot as above
+};
 
 // What the parts of one fabric share.
 struct Parts {
@@ -39,32 +48,23 @@ class OfiEndpoint final : public Endpoint, private Lane {
   // `tickets` are not read where members are null.
   void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override;
 
-  void post(int peer, int channel, std::uint64_t number, const Header& header,
-            const void* payload) override;
-  Arrival arrival(int peer, int channel, std::uint64_t number) override;
-  void credit(int peer, int channel, std::uint64_t total) override;
+  void prepare(Outgoing& out) override;
+  void post(const Outgoing& out) override;
+  bool settled(int peer, int channel, std::uint64_t number, std::size_t bytes) override;
   bool credited(int peer, int channel, std::uint64_t total) override;
-  bool reusable(int peer, int channel, std::uint64_t number, std::size_t bytes) override;
-  bool carries(int, std::size_t bytes) const override {
-    return parts_.port->seals() && bytes <= parts_.port->eager();
-  }
-  void expose(std::byte* output, std::size_t bytes) override;
-  void conceal() override { exposed_.reset(); }
-  bool lands(int, std::size_t bytes) const override;
-  bool begin_stores() override { return true; }  // none loads
-  void end_stores() override {}
-  bool recall() override;
-  bool loads(int) const override { return false; }
-  std::byte* reach(int peer, Location where, std::size_t bytes) override;
-  int unsent() override;
+  const Header* arrival(int peer, int channel, std::uint64_t number) override;
+  Delivery payload(int peer, int channel, std::uint64_t number, const Buffers& mine) override;
+  void credit(int peer, int channel, std::uint64_t total) override;
 
-  void entered(std::uint64_t sequence) override;
-  std::optional<std::uint64_t> last_entered(int peer) override;
-  std::string whereabouts(int peer) const override;
-  std::string lost(int peer) override;
-  void abort(const std::string& why) override;
+  void begin(std::uint64_t sequence, std::span<std::byte> written) override;
+  int end(Outcome outcome) override;
+
   bool troubled() const override;
   std::string why_aborted() const override;
+  std::string lost(int peer) override;
+  void abort(const std::string& why) override;
+  PeerState about(int peer) const override;
+  std::optional<std::uint64_t> last_begun(int peer) override;
 
  private:
   // One channel of a pair.
@@ -97,11 +97,19 @@ class OfiEndpoint final : public Endpoint, private Lane {
     return at(peer).streams[static_cast<std::size_t>(channel)];
   }
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
-  void deliver(int peer, MessagePacket& packet, const Header& header, const void* payload);
+  void send(const Outgoing& out, const Reader& reader);
+  void send_long(const Outgoing& out, const Reader& reader, MessagePacket& packet);
+  void deliver(const Outgoing& out, const Reader& reader, MessagePacket& packet);
+  bool may_land(const Outgoing& out, const Reader& reader) const;
+  void expose(std::span<std::byte> output);
+  // A peer to which something was posted or credited that will not arrive unless calls on this
+  // endpoint go on.
+  int unsent();
+  std::byte* mirrored(int peer, Location where, std::size_t bytes);
   // After it nobody delivers into the exposed output.
   void retract(Clock::time_point until);
   bool may_deliver(const Peer& peer) const;
-  Payload lies_at(const Header& header, const void* payload);
+  Payload lies_in_slot(const Outgoing& out);
   Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }
   void join_peers(Clock::time_point deadline);
   // False: not until then. Throws PeerLost.

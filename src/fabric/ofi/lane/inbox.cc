@@ -37,7 +37,7 @@ bool Inbox::take_packet(Arrived& arrived) {
   entry.header = {};
   entry.header.signature = packet.signature;
   entry.header.bytes = packet.bytes;
-  entry.header.delivered = delivered;
+  entry.header.own = delivered ? kDelivered : 0;
   if (packet.flags & MessagePacket::kExposes) entry.header.output = kExposed;
   entry.payload = nullptr;
   if (packet.bytes <= kInlineBytes) {
@@ -47,7 +47,7 @@ bool Inbox::take_packet(Arrived& arrived) {
     entry.payload = packet.body;
     entry.kept = std::move(arrived);
   } else {
-    std::memcpy(&entry.header.input, packet.body, sizeof entry.header.input);
+    std::memcpy(&entry.place, packet.body, sizeof entry.place);
   }
   entry.packet = true;
   advance();
@@ -57,7 +57,7 @@ bool Inbox::take_packet(Arrived& arrived) {
 bool Inbox::let_go(std::uint64_t number) {
   Entry& entry = entries_[number % kDepth];
   entry.kept = nullptr;
-  return entry.payload != nullptr || entry.header.delivered;
+  return entry.payload != nullptr || entry.header.own == kDelivered;
 }
 
 bool Inbox::take_write(std::uint32_t number) {

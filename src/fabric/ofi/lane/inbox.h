@@ -11,6 +11,18 @@
 
 namespace weft::ofi {
 
+// A message that is shown.
+struct Shown {
+  const Header* header = nullptr;      // null: it is not here yet
+  const std::byte* payload = nullptr;  // null: it was written to its place
+  // Of the sender's; of one that is delivered the bytes before it in the receiver's output.
+  Location place;
+};
+// Header::own of a payload that was written into the receiver's output.
+inline constexpr std::uint32_t kDelivered = 1;
+// Header::output of a peer that lets its output be written into.
+inline constexpr Location kExposed{~std::uint64_t{0}};
+
 // A message is whole when its packet is here and, of one whose payload does not come with it, that
 // has been written.
 // Shown are those of which all earlier ones are whole, too: the network may pass them by each
@@ -27,11 +39,11 @@ class Inbox {
   bool take_write(std::uint32_t number);
 
   // Message `number` if it is shown.
-  Arrival at(std::uint64_t number) const {
+  Shown at(std::uint64_t number) const {
     // acquire: pairs with the release in advance().
     if (number >= shown_.load(std::memory_order_acquire)) return {};
     const Entry& entry = entries_[number % kDepth];
-    return {&entry.header, entry.payload};
+    return {&entry.header, entry.payload, entry.place};
   }
   // The reader has done with message `number`, before it credits it. True if the sender needs no
   // credit to use the payload's place again.
@@ -40,6 +52,7 @@ class Inbox {
  private:
   struct Entry {
     Header header;
+    Location place;
     bool packet = false, written = false;
     const std::byte* payload = nullptr;  // null: is written to its place
     Arrived kept;                        // where it lies, but in the body

@@ -36,11 +36,11 @@ bool Incoming::let_go(int channel, std::uint64_t number) {
       ->let_go(number);
 }
 
-Arrival Incoming::at(int channel, std::uint64_t number) const {
+Shown Incoming::at(int channel, std::uint64_t number) const {
   // acquire: pairs with the release in inbox().
   const Inbox* const inbox =
       inboxes_[static_cast<std::size_t>(channel)].load(std::memory_order_acquire);
-  return inbox ? inbox->at(number) : Arrival{};
+  return inbox ? inbox->at(number) : Shown{};
 }
 
 }  // namespace weft::ofi

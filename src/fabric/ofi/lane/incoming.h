@@ -23,7 +23,7 @@ class Incoming {
   void take_joined() { joined_.fetch_add(1, std::memory_order_relaxed); }
 
   // Message `number` if it is shown.
-  Arrival at(int channel, std::uint64_t number) const;
+  Shown at(int channel, std::uint64_t number) const;
   // The lane's thread has done with message `number`, which was shown. As Inbox::let_go.
   bool let_go(int channel, std::uint64_t number);
   // The total that the member has credited.

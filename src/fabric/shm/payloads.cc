@@ -1,0 +1,167 @@
+// Messages and how their payloads get to the readers: stored into their outputs, loaded from where
+// they lie, or staged in a slot.
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <thread>
+
+#include "base/membarrier.h"
+#include "base/prefetch.h"
+#include "fabric/delivery.h"
+#include "fabric/members.h"
+#include "fabric/shm/endpoint.h"
+#include "weft/error.h"
+
+namespace weft::shm {
+namespace {
+
+// How long a peer gets to finish the chunk that it is storing.
+constexpr std::chrono::seconds kLastStores(1);
+
+// While one exists this rank may store into peers' outputs. Throws Aborted.
+class Stores {
+ public:
+  Stores(LaneHead& head, const Endpoint& endpoint) : head_(head) {
+    // relaxed: end(kFailed) fences heavily between the abort's store and its look at this word. One
+    // of the two then sees the other's. Here the compiler is held to the order.
+    head_.storing.store(1, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (!endpoint.troubled()) [[likely]]
+      return;
+    const std::string why = endpoint.why_aborted();
+    if (why.empty()) return;
+    stop();
+    throw Aborted(why);
+  }
+  ~Stores() { stop(); }
+  Stores(const Stores&) = delete;
+
+ private:
+  // release: the stores are over before the word says so.
+  void stop() { head_.storing.store(0, std::memory_order_release); }
+
+  LaneHead& head_;
+};
+
+bool any(const Outgoing& out, Route route) {
+  return std::ranges::find(out.readers, static_cast<std::uint8_t>(route), &Reader::route) !=
+         out.readers.end();
+}
+
+}  // namespace
+
+// Nobody loads a payload that is wanted in an output: stores into lines that another core has read
+// are slow, and the next call would store its result into these.
+void ShmEndpoint::prepare(Outgoing& out) {
+  for (Reader& reader : out.readers) {
+    Route route = Route::kStaged;
+    if (!out.aimed && out.where) route = Route::kLoaded;
+    if (out.aimed && reader.output) {
+      route = Route::kStored;
+      reader.place = reach(reader.peer, reader.output + reader.offset, out.bytes);
+    }
+    reader.route = static_cast<std::uint8_t>(route);
+    reader.holds_source = route == Route::kLoaded;
+    reader.holds_slot = route == Route::kStaged;
+  }
+}
+
+void ShmEndpoint::post(const Outgoing& out) {
+  mark_.check();
+  if (out.bytes > kInlineBytes) {
+    if (any(out, Route::kStaged)) stage(out);
+    if (any(out, Route::kStored)) {
+      const Stores stores(lane().head, *this);
+      for (const Reader& reader : out.readers) {
+        if (reader.place) store(reader.place, out);
+        send(out, reader);
+      }
+      return;
+    }
+  }
+  for (const Reader& reader : out.readers) send(out, reader);
+}
+
+void ShmEndpoint::send(const Outgoing& out, const Reader& reader) {
+  assert(reader.peer != me_);
+  const std::uint64_t number = reader.number;
+  Peer& to = at(reader.peer);
+  Mailbox& box = to.theirs->box[out.channel];
+  Entry& entry = box.entry(number);
+  entry.header.signature = out.signature;
+  entry.header.bytes = static_cast<std::uint32_t>(out.bytes);
+  entry.header.own = reader.route;
+  if (out.bytes > 0 && out.bytes <= kInlineBytes) {
+    std::memcpy(box.payload(number, out.bytes), out.source, out.bytes);
+  } else {
+    entry.header.input = out.buffers.input;
+    entry.header.output = out.buffers.output;
+    if (out.bytes > 0)
+      entry.place = reader.place          ? reader.offset
+                    : reader.holds_source ? out.where.bits
+                                          : out.slot->where.bits;
+  }
+  // release: the entry, and all that this thread wrote before, goes before the stamp.
+  entry.stamp.store(number + 1, std::memory_order_release);
+  // The reader had the next entry a lap ago. It comes over while other things are done; where a
+  // payload does not fit into it, the exchanges of two ranks were slower for that (measured).
+  if (out.bytes <= Entry::kSmallBytes) prefetch_to_write(&box.entry(number + 1));
+  ring(*to.bell);
+}
+
+const Header* ShmEndpoint::arrival(int peer, int channel, std::uint64_t number) {
+  const Entry& entry = at(peer).ours->box[channel].entry(number);
+  // acquire: pairs with the stamp's release in send().
+  return entry.stamp.load(std::memory_order_acquire) == number + 1 ? &entry.header : nullptr;
+}
+
+Delivery ShmEndpoint::payload(int peer, int channel, std::uint64_t number, const Buffers& mine) {
+  Mailbox& box = at(peer).ours->box[channel];
+  const Entry& entry = box.entry(number);
+  const std::uint32_t bytes = entry.header.bytes;
+  if (bytes <= kInlineBytes) return {box.payload(number, bytes), bytes};
+  const Route route{static_cast<std::uint8_t>(entry.header.own)};
+  if (route == Route::kStored) return {in_output(mine, entry.place, bytes), bytes};
+  return {reach(peer, {entry.place}, bytes), bytes, route == Route::kLoaded};
+}
+
+std::byte* ShmEndpoint::reach(int peer, Location where, std::size_t bytes) {
+  return naming(static_cast<std::size_t>(peer), [&] {
+    return at(peer).reached.reach(where, bytes, patience_, [this] { return troubled(); });
+  });
+}
+
+int ShmEndpoint::end(Outcome outcome) {
+  if (outcome == Outcome::kDone) return kNobody;  // a store arrives by itself
+  take_back();
+  return storing_peer();
+}
+
+void ShmEndpoint::take_back() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (register_heavy_fence())
+    heavy_fence();
+  else  // a store leaves a processor's buffer long before that
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto until = Clock::now() + kLastStores;
+  for (const Peer& peer : peers_) {
+    // A rank of this process stands still only with all of it, and writes where this one does.
+    const bool here = peer.lane && find_local(peer.reached.remote().address().token);
+    while (may_store(peer) && (here || Clock::now() < until)) std::this_thread::yield();
+  }
+}
+
+int ShmEndpoint::storing_peer() const {
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (may_store(peers_[i])) return static_cast<int>(i);
+  }
+  return kNobody;
+}
+
+bool ShmEndpoint::may_store(const Peer& peer) const {
+  // acquire: pairs with the release of Stores.
+  return peer.lane && peer.lane->head.storing.load(std::memory_order_acquire) != 0 &&
+         !peer.reached.remote().is_lost();
+}
+
+}  // namespace weft::shm
