@@ -66,8 +66,11 @@ struct Timeline {
     int rank = 0;
     // Which of the rank's program: program[section].steps[step], in that round, on that chunk.
     int section = 0, step = 0, round = 0, chunk = 0;
-    double start = 0;  // the rank gets there
-    double began = 0;  // it no longer waits: for a message, a slot, or its puts
+    int chunks = 1;         // of its extent in that round
+    int sent = 0;           // of messages: the first that it sends, if it sends
+    std::vector<int> read;  // of messages: what its sources in slots came with, in order
+    double start = 0;       // the rank gets there
+    double began = 0;       // it no longer waits: for a message, a slot, or its puts
     double end = 0;
   };
   struct Message {

@@ -25,6 +25,9 @@ void bind_timeline(nb::module_& m) {
       .def_ro("step", &Timeline::Step::step)
       .def_ro("round", &Timeline::Step::round)
       .def_ro("chunk", &Timeline::Step::chunk)
+      .def_ro("chunks", &Timeline::Step::chunks)
+      .def_ro("sent", &Timeline::Step::sent)
+      .def_ro("read", &Timeline::Step::read)
       .def_ro("start", &Timeline::Step::start)
       .def_ro("began", &Timeline::Step::began)
       .def_ro("end", &Timeline::Step::end);

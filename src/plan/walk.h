@@ -98,6 +98,7 @@ class Cursor {
   std::size_t trip() const { return at_.trip; }
   std::size_t at() const { return at_.step; }  // of the section's steps
   std::size_t chunk() const { return at_.chunk(*round_); }
+  std::size_t chunks() const { return now_->chunks; }
   // The elements of the step's extent, and the part of them that is the chunk at hand; the whole
   // where the section is not chunked.
   std::size_t extent() const { return now_->elements; }

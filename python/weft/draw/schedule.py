@@ -9,12 +9,11 @@ order once more, on names.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from weft import _core
-from weft.plan import Operand, Plan, Range, Step
+from weft.plan import Operand, Plan, Step
 
 _BLOCK = 64  # bytes, where nobody says how long the message is: a cache line
 
@@ -95,7 +94,7 @@ def run(
     else:
         place, unit, scale = _loaded(topology), "us", 1e6
     found = _core.timeline(plan, place, nbytes, chunk, "float32", False, topology is not None)
-    return _Replay(plan, found, unit, scale, max(1, -(-nbytes // blocks)), chunk).run()
+    return _Replay(plan, found, unit, scale).run()
 
 
 def _in_steps(plan: Plan, piece: int) -> _core.Topology:
@@ -112,26 +111,14 @@ def _loaded(topology: str | Path | _core.Topology) -> _core.Topology:
     return topology if isinstance(topology, _core.Topology) else load(topology)
 
 
-@dataclass
-class _Stream:
-    """Messages of one (source, destination, channel)."""
-
-    messages: list[Message] = field(default_factory=list)
-    credited: int = 0
-
-
 class _Replay:
     """Does the steps of a timeline on the names of what buffers hold."""
 
-    def __init__(
-        self, plan: Plan, found: _core.Timeline, unit: str, scale: float, block: int, chunk: int
-    ) -> None:
+    def __init__(self, plan: Plan, found: _core.Timeline, unit: str, scale: float) -> None:
         self.plan, self.found, self.unit, self.scale = plan, found, unit, scale
-        self.block, self.chunk = block, max(1, chunk)
-        self.coming = iter(found.messages)
+        self.sent = found.messages
         self.tasks: list[Task] = []
-        self.messages: list[Message] = []
-        self.streams: dict[tuple[int, int, int], _Stream] = defaultdict(_Stream)
+        self.messages: list[Message] = []  # in the order of self.sent
         self.filled: dict[tuple[int, int], Value] = {}  # own slots, by rank and channel
         self.outputs: dict[tuple[int, str, int, int], Value] = {}
         self.numbers = 0
@@ -144,11 +131,9 @@ class _Replay:
             if step.verb in ("copy", "reduce"):
                 self._move(done, step)
             elif step.verb == "put":
-                self._send(done, step, self._read(done, step.src[0], step))
+                self._send(done, step, self._sources(done, step)[0])
             elif step.verb == "signal":
                 self._send(done, step, self.filled.pop((done.rank, step.channel), None))
-            elif step.verb == "credit":
-                self._stream(done, step).credited += 1
         return Schedule(
             self.plan,
             self.unit,
@@ -168,7 +153,7 @@ class _Replay:
             self.tasks.append(Task(done.rank, step.verb, began, end, str(step)))
 
     def _move(self, done: _core.TimelineStep, step: Step) -> None:
-        value = self._sum([self._read(done, operand, step) for operand in step.src])
+        value = self._sum(self._sources(done, step))
         for operand in step.dst:
             if operand.buffer == "slot":
                 self.filled[done.rank, operand.channel] = value
@@ -179,33 +164,34 @@ class _Replay:
 
     def _send(self, done: _core.TimelineStep, step: Step, value: Value | None) -> None:
         self.numbers += 1
-        for _ in step.peers:
-            m = next(self.coming)
+        for m in self.sent[done.sent : done.sent + len(step.peers)]:
             message = Message(
                 m.source, m.destination, m.channel, self.numbers, m.sent * self.scale,
                 m.arrived * self.scale, m.received * self.scale, m.returned * self.scale,
                 int(m.bytes), value,
             )  # fmt: skip
             self.messages.append(message)
-            self.streams[m.source, m.destination, m.channel].messages.append(message)
 
-    def _stream(self, done: _core.TimelineStep, step: Step) -> _Stream:
-        return self.streams[step.peers[0].at(done.round), done.rank, step.channel]
+    def _sources(self, done: _core.TimelineStep, step: Step) -> list[Value]:
+        received = iter(done.read)
+        return [
+            self._received(next(received))
+            if operand.buffer == "slot"
+            else self._read(done, operand)
+            for operand in step.src
+        ]
 
-    def _chunks(self, range: Range) -> int:
-        return max(1, -(-self.block * range.blocks // self.chunk))
+    def _received(self, number: int) -> Value:
+        value = self.messages[number].value
+        assert value is not None
+        return value
 
-    def _read(self, done: _core.TimelineStep, operand: Operand, step: Step) -> Value:
+    def _read(self, done: _core.TimelineStep, operand: Operand) -> Value:
         owner = operand.rank.at(done.round)
-        if operand.buffer == "slot":
-            stream = self.streams[owner, done.rank, operand.channel]
-            value = stream.messages[stream.credited].value
-            assert value is not None
-            return value
         block, blocks = operand.range.block.at(done.round), operand.range.blocks
         held = self.outputs.get((owner, operand.buffer, block, done.chunk))
         ranks = held.ranks if held else frozenset((owner,))
-        number = done.chunk if self._chunks(step.extent) > 1 else None
+        number = done.chunk if done.chunks > 1 else None
         return Value(ranks, operand.buffer, block, blocks, number)
 
     def _sum(self, values: list[Value]) -> Value:

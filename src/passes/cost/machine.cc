@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "weft/error.h"
 
@@ -50,10 +51,11 @@ void Machine::enter(int rank) {
 void Machine::step(int rank) {
   Rank& own = state(rank);
   const double start = own.now;
+  const std::size_t sent = timeline_ ? timeline_->messages.size() : 0;
   own.began = start;
   perform(rank);
   own.now += topology_.step;
-  if (timeline_) record(rank, start);
+  if (timeline_) record(rank, start, sent);
 }
 
 bool Machine::leave(int rank) {
@@ -68,11 +70,24 @@ void Machine::until(int rank, double when, std::int32_t depth) {
   own.heard = std::max(own.heard, depth);
 }
 
-void Machine::record(int rank, double start) {
+void Machine::record(int rank, double start, std::size_t sent) {
   const Rank& own = state(rank);
   const Cursor& at = own.cursor;
-  timeline_->steps.push_back({rank, static_cast<int>(at.section()), static_cast<int>(at.at()),
-                              at.round(), static_cast<int>(at.chunk()), start, own.began, own.now});
+  Timeline::Step step{.rank = rank,
+                      .section = static_cast<int>(at.section()),
+                      .step = static_cast<int>(at.at()),
+                      .round = at.round(),
+                      .chunk = static_cast<int>(at.chunk()),
+                      .chunks = static_cast<int>(at.chunks()),
+                      .sent = static_cast<int>(sent),
+                      .read = {},
+                      .start = start,
+                      .began = own.began,
+                      .end = own.now};
+  for (const Operand& source : at.step()->src)
+    if (source.buffer == Buffer::kSlot)
+      if (const Entry* in = oldest(rank, source)) step.read.push_back(in->record);
+  timeline_->steps.push_back(std::move(step));
 }
 
 // Sends one chunk, or nothing, to all peers of the step.

@@ -113,7 +113,7 @@ class Machine : protected execute::Machine<Machine, Types> {
   bool leave(int rank);
   void send(int rank, double bytes, bool lazy, bool placed);
   void until(int rank, double when, std::int32_t depth);
-  void record(int rank, double start);
+  void record(int rank, double start, std::size_t sent);
   void put_is_read(Entry& entry, double when, std::int32_t depth);
   [[noreturn]] void stuck() const;
 
@@ -131,6 +131,7 @@ class Machine : protected execute::Machine<Machine, Types> {
   void take_entries(int rank);
   void fill_slots(int rank);
   bool is_placed(int rank, const Operand& source);
+  const Entry* oldest(int rank, const Operand& slot);
   double fetch(int rank, double rate);
   double payload(int channel, std::size_t count) const;
 

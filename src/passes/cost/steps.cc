@@ -64,11 +64,17 @@ double Machine::fetch(int rank, double rate) {
   return asked + std::max(here, fetched);
 }
 
+// The message whose payload a peer's slot is; null: none was received.
+const Entry* Machine::oldest(int rank, const Operand& slot) {
+  const Stream& in = streams_[streams_.find(peer_of(rank, slot.rank), rank, slot.channel)];
+  return in.first == in.waited ? nullptr : &streams_.entry(in.first);
+}
+
 // Whether the payload in a peer's slot is in the own output already.
 bool Machine::is_placed(int rank, const Operand& source) {
   if (!call_.symmetric || source.buffer != Buffer::kSlot) return false;
-  const Stream& in = streams_[streams_.find(peer_of(rank, source.rank), rank, source.channel)];
-  return in.first != in.waited && streams_.entry(in.first).placed;
+  const Entry* in = oldest(rank, source);
+  return in && in->placed;
 }
 
 void Machine::copy(int rank) {
