@@ -110,7 +110,11 @@ PeerState OfiEndpoint::about(int peer) const {
 }
 
 std::string OfiEndpoint::lost(int peer) {
-  return at(peer).remote->is_lost() ? at(peer).remote->lost() : std::string();
+  if (!at(peer).remote->is_lost()) return {};
+  // A peer that took everything and then left is known to have taken it: poke() may have left the
+  // completion to another thread.
+  parts_.port->progress();
+  return at(peer).remote->lost();
 }
 
 void OfiEndpoint::abort(const std::string& why) {
