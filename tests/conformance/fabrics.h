@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "fabric/inprocess/inprocess_fabric.h"
 #include "weft/communicator.h"
 #include "weft/store.h"
 
@@ -26,6 +27,7 @@ struct FabricKind {
 inline const std::vector<FabricKind>& fabric_kinds() {
   static const std::vector<FabricKind> kinds = {
     {"shm", make_shm_fabric},
+    {"inprocess", make_inprocess_fabric},
 #if WEFT_OFI
     {"ofi", make_ofi_fabric},
     // Ranks in turn on two nodes, as far as their fabrics know.
