@@ -1,19 +1,16 @@
-// How an algorithm writes one rank's program, and where algorithms are registered.
+// How an algorithm writes one rank's program.
 //
 // An algorithm is a pure function of (rank, ranks, parameters). It is called once
 // a rank; the calls to channel() and blocks() must be the same on all ranks.
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "weft/plan.h"
-#include "weft/verify.h"
 
 namespace weft {
 
@@ -128,65 +125,5 @@ class Builder {
   bool open_ = false;
   int lag_ = 0;
 };
-
-// Another name for an algorithm, as papers have it ("lr"), perhaps with certain parameters.
-struct Alias {
-  Alias(const char* name, Params params = {}) : name(name), params(std::move(params)) {}  // NOLINT
-  std::string name;
-  Params params;
-};
-
-// An algorithm as users write it: "ring", "allreduce/multi_leader(node=4,pieces=2)",
-// "two_shot(chunk=64K)". `chunk` is no parameter of the plan: bytes of a chunk, at most; 0 where it
-// is not said.
-struct Choice {
-  std::string algorithm;
-  Params params;
-  std::size_t chunk = 0;
-  bool operator==(const Choice&) const = default;
-};
-// A value is a number, a word or a list of numbers, [0,2,1]; a chunk may have K, M or G after it,
-// powers of 1024. Throws InvalidArgument showing the text. It does not look whether there is such
-// an algorithm.
-Choice parse_choice(std::string_view text);
-// The inverse.
-std::string to_text(const Choice& choice);
-
-// One algorithm. `write` is called once for each rank.
-struct Algorithm {
-  std::string name;  // "allreduce/ring"
-  Collective collective = Collective::kBarrier;
-  std::string summary;  // one line: when it is good, its steps and bytes, its source
-  std::function<void(Builder&)> write;
-  // Refuses rank counts or parameters it cannot serve; empty: serves all. Returns the reason.
-  std::function<std::string(int ranks, const Params&)> refuses = {};
-  Claims claims = {};
-  std::vector<Alias> aliases = {};
-  // What the text that it was found by says, and the alias in it; taken where the caller gives
-  // none.
-  Params preset = {};
-  std::size_t chunk = 0;  // likewise
-};
-
-// Thread safe. The built-in algorithms are always there.
-const std::vector<std::string>& builtin_algorithm_names();
-std::vector<std::string> algorithm_names();
-// Accepts the full name, the part after the slash if only one algorithm has it, or an alias, in
-// this order, and after it parameters as in Choice. Throws InvalidArgument listing what there is.
-Algorithm find_algorithm(std::string_view name);
-// The same among the algorithms of one collective, where the part after the slash is unique.
-Algorithm find_algorithm(std::string_view name, Collective collective);
-// Adds or replaces a user's algorithm after verifying it for 1 .. 5 and 8 ranks (those it
-// does not refuse). Throws InvalidPlan with the verifier's report.
-void register_algorithm(Algorithm algorithm);
-
-// All ranks' programs, for proofs and drawings.
-Plan make_plan(std::string_view algorithm, int ranks, Params params = {});
-// One rank's program, as the engine runs it.
-struct RankPlan {
-  PlanShape shape;
-  Program program;
-};
-RankPlan make_rank_plan(const Algorithm& algorithm, int rank, int ranks, Params params);
 
 }  // namespace weft

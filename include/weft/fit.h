@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "weft/builder.h"
+#include "weft/algorithm.h"
 #include "weft/topology.h"
 
 namespace weft {

@@ -215,6 +215,12 @@ struct Plan {
   auto operator<=>(const Plan&) const = default;
 };
 
+// One rank's program, as the engine runs it.
+struct RankPlan {
+  PlanShape shape;
+  Program program;
+};
+
 // A number equal for equal shapes, compared between ranks at the start of every call.
 std::uint32_t digest(const PlanShape& shape);
 

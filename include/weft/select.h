@@ -4,8 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "weft/builder.h"
-#include "weft/communicator.h"
+#include "weft/algorithm.h"
+#include "weft/call.h"
+#include "weft/choice.h"
 
 namespace weft {
 

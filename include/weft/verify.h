@@ -1,24 +1,15 @@
 // Proof of a plan by symbolic execution of all ranks' programs.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "weft/algorithm.h"
 #include "weft/plan.h"
 
 namespace weft {
-
-// What an algorithm promises of its results' bits. A false promise is a fault.
-struct Claims {
-  bool consistent = false;  // all ranks get identical bits (allreduce; elsewhere it is plain)
-  // Sums are those of one tree over the ranks in order (Step::tree), rounded once: the same bits as
-  // every other reproducible plan of so many ranks, whatever its algorithm, chunks and root.
-  bool reproducible = false;
-  auto operator<=>(const Claims&) const = default;
-};
 
 enum class Fault : std::uint8_t {
   kWrongResult,  // an output does not hold what its collective defines

@@ -6,6 +6,7 @@
 
 #include "gil.h"
 #include "plan.h"
+#include "weft/registry.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "../bindings/param.h"
 #include "child.h"
 #include "select/cut.h"
-#include "weft/builder.h"
+#include "weft/registry.h"
 
 namespace nb = nanobind;
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/builder.h"
 #include "weft/collective.h"
 #include "weft/measure.h"
 #include "weft/price.h"
+#include "weft/registry.h"
 
 namespace weft::torch_adapter {
 

@@ -9,6 +9,7 @@
 
 #include "weft/collective.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 #include "weft/verify.h"
 
 namespace weft {
@@ -184,65 +185,14 @@ void check_name(const Algorithm& algorithm) {
   if (!algorithm.write) throw InvalidArgument(algorithm.name + " has no function `write`");
 }
 
-// Words that a user has misspelt would otherwise be kept and change nothing.
-void check_asked(const Algorithm& algorithm, const Builder& builder) {
-  std::vector<std::string> unasked = builder.unasked(), asked;
-  if (traits_of(algorithm.collective).rooted()) std::erase(unasked, "root");
-  if (unasked.empty()) return;
-  for (const auto& [name, value] : builder.shape().params)
-    if (std::find(unasked.begin(), unasked.end(), name) == unasked.end()) asked.push_back(name);
-  throw InvalidArgument(algorithm.name + " has no parameter \"" + unasked.front() +
-                        "\"; it has: " + (asked.empty() ? "none" : joined(asked)));
-}
-
-// The parameters that a plan is written with. Throws InvalidArgument if they cannot be served.
-Params checked(const Algorithm& algorithm, int ranks, Params params) {
-  params.insert(algorithm.preset.begin(), algorithm.preset.end());
-  if (auto why = refusal(algorithm, ranks, params); !why.empty())
-    throw InvalidArgument(algorithm.name + " cannot serve this: " + why);
-  if (traits_of(algorithm.collective).rooted()) params.try_emplace("root", 0);
-  return params;
-}
-
-RankPlan write_plan(const Algorithm& algorithm, int rank, int ranks, Params params) {
-  Builder builder(rank, {algorithm.name, algorithm.collective, ranks, std::move(params), 1, 1, {}});
-  algorithm.write(builder);
-  check_asked(algorithm, builder);
-  Program program = builder.finish();
-  return {builder.shape(), std::move(program)};
-}
-
-Plan plan_of(const Algorithm& algorithm, int ranks, const Params& given) {
-  const Params params = checked(algorithm, ranks, given);
-  Plan plan;
-  for (int rank = 0; rank < ranks; ++rank) {
-    RankPlan own = write_plan(algorithm, rank, ranks, params);
-    if (rank == 0)
-      plan.shape = own.shape;
-    else if (plan.shape != own.shape)
-      throw InvalidPlan(algorithm.name + ": rank " + std::to_string(rank) +
-                        " declares other blocks, channels or parameters than rank 0: declare "
-                        "the same on all ranks");
-    plan.programs.push_back(std::move(own.program));
-  }
-  return plan;
-}
-
 void prove(const Algorithm& algorithm, int ranks, const Params& params) {
-  VerifyReport report = verify(plan_of(algorithm, ranks, params), {-1, algorithm.claims});
+  VerifyReport report = verify(make_plan(algorithm, ranks, params), {-1, algorithm.claims});
   if (!report.ok())
     throw InvalidPlan(algorithm.name + " is refused: its plan for " + std::to_string(ranks) +
                       " ranks is wrong.\n" + to_text(report));
 }
 
 }  // namespace
-
-std::string refusal(const Algorithm& algorithm, int ranks, const Params& params) {
-  if (ranks < 1) return "a plan needs at least one rank";
-  if (int root = param_of(params, "root", 0); root < 0 || root >= ranks)
-    return "root = " + std::to_string(root) + ": ranks are 0 .. " + std::to_string(ranks - 1);
-  return algorithm.refuses ? algorithm.refuses(ranks, params) : "";
-}
 
 const std::vector<std::string>& builtin_algorithm_names() {
   static const std::vector<std::string> names = names_of(builtins());
@@ -281,12 +231,7 @@ void register_algorithm(Algorithm algorithm) {
 }
 
 Plan make_plan(std::string_view algorithm, int ranks, Params params) {
-  if (ranks < 1) throw InvalidArgument("a plan for " + std::to_string(ranks) + " ranks");
-  return plan_of(find_algorithm(algorithm), ranks, params);
-}
-
-RankPlan make_rank_plan(const Algorithm& algorithm, int rank, int ranks, Params params) {
-  return write_plan(algorithm, rank, ranks, checked(algorithm, ranks, std::move(params)));
+  return make_plan(find_algorithm(algorithm), ranks, params);
 }
 
 }  // namespace weft

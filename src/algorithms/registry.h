@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/builder.h"
+#include "weft/algorithm.h"
 
 namespace weft {
 
@@ -48,9 +48,6 @@ Algorithm sendrecv_stream();
 
 inline constexpr Claims kConsistent{.consistent = true};
 inline constexpr Claims kReproducible{.consistent = true, .reproducible = true};
-
-// Why `algorithm` cannot serve so many ranks with these parameters; empty: it can.
-std::string refusal(const Algorithm& algorithm, int ranks, const Params& params);
 
 // Whether find_algorithm(name, collective) would find any.
 bool has_algorithm(std::string_view name, Collective collective);

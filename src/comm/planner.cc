@@ -7,6 +7,7 @@
 #include "engine/slots.h"
 #include "weft/collective.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 #include "engine/binding.h"
 #include "select/chunk.h"
 #include "select/selector.h"
-#include "weft/communicator.h"
+#include "weft/call.h"
 
 namespace weft {
 

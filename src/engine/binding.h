@@ -9,7 +9,7 @@
 #include "fabric/fabric.h"
 #include "kernels/kernels.h"
 #include "plan/partition.h"
-#include "weft/builder.h"
+#include "weft/plan.h"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fabric/fabric.h"
-#include "weft/communicator.h"
+#include "weft/request.h"
 
 namespace weft {
 

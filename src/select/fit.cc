@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "algorithms/registry.h"
+#include "weft/builder.h"
 
 namespace weft {
 namespace {

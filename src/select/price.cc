@@ -5,6 +5,7 @@
 #include "passes/cost/pricing.h"
 #include "select/cut.h"
 #include "weft/fit.h"
+#include "weft/registry.h"
 
 namespace weft {
 namespace {

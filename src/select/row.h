@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "weft/builder.h"
+#include "weft/choice.h"
 
 namespace weft {
 

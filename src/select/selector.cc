@@ -6,6 +6,7 @@
 #include "weft/collective.h"
 #include "weft/error.h"
 #include "weft/fit.h"
+#include "weft/registry.h"
 
 namespace weft {
 namespace {

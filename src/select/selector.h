@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "select/settings.h"
-#include "weft/communicator.h"
+#include "weft/call.h"
 #include "weft/select.h"
 
 namespace weft {

@@ -12,6 +12,7 @@
 #include "base/machine.h"
 #include "select/json_text.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 #include "weft/select.h"
 
 namespace weft {

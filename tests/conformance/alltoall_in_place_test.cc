@@ -7,7 +7,6 @@
 #include "conformance/fabrics.h"
 #include "support/ranks.h"
 #include "support/values.h"
-#include "weft/builder.h"
 #include "weft/error.h"
 
 namespace weft::testing {

@@ -8,7 +8,7 @@
 
 #include "support/ranks.h"
 #include "support/values.h"
-#include "weft/builder.h"
+#include "weft/registry.h"
 
 namespace weft::testing {
 namespace {

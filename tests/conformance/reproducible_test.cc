@@ -10,6 +10,7 @@
 #include "support/variable.h"
 #include "unit/kernels_reference.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 
 namespace weft::testing {
 namespace {

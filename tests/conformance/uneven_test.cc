@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "support/ranks.h"
-#include "weft/builder.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 
 namespace weft::testing {
 namespace {

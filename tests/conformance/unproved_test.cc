@@ -8,6 +8,7 @@
 #include "support/ranks.h"
 #include "weft/builder.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 
 namespace weft::testing {
 namespace {

@@ -21,8 +21,8 @@
 #include "algorithms/registry.h"
 #include "mutants/mutate.h"
 #include "mutants/team.h"
-#include "weft/builder.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 #include "weft/verify.h"
 
 namespace weft::mutants {

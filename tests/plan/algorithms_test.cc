@@ -15,8 +15,8 @@
 #include "algorithms/registry.h"
 #include "passes/verify/scenario.h"
 #include "passes/verify/sequence.h"
-#include "weft/builder.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 #include "weft/verify.h"
 
 namespace weft {

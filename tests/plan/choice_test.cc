@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "weft/builder.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 
 namespace weft {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "weft/error.h"
 #include "weft/price.h"
+#include "weft/registry.h"
 
 namespace weft {
 namespace {

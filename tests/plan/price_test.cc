@@ -5,6 +5,7 @@
 #include "passes/cost/programs.h"
 #include "plan/price_formulas.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 
 namespace weft {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/builder.h"
+#include "weft/registry.h"
 #include "weft/verify.h"
 
 namespace weft::programs {

@@ -37,6 +37,12 @@ def test_table_is_the_documented_one() -> None:
     assert table == check_arrows.ALLOWED
 
 
+def test_every_public_header_has_a_folder() -> None:
+    headers = {file.name for file in (ROOT / "include" / "weft").iterdir()}
+    assert headers == set(check_arrows.FACES)
+    assert {face for face in check_arrows.FACES.values() if face} <= set(check_arrows.ALLOWED)
+
+
 def test_this_checkout_is_clean() -> None:
     assert check_arrows.check(ROOT) == []
 
@@ -49,6 +55,32 @@ PLANTED = {
     "Python in the core": ("src/base/x.cc", "<Python.h>", "neither Python nor PyTorch"),
     "the adapter reaches inside": ("python/torch/b.cc", '"engine/run.h"', "must not include"),
     "the engine knows one fabric": ("src/engine/run.cc", '"fabric/shm/wire.h"', "fabric's own"),
+    "the engine knows a communicator": (
+        "src/engine/run.cc",
+        '"weft/communicator.h"',
+        "the face of src/comm",
+    ),
+    "selection knows the engine": (
+        "src/select/row.h",
+        '"weft/request.h"',
+        "the face of src/engine",
+    ),
+    "an algorithm looks for others": (
+        "src/plan/builder.cc",
+        '"weft/registry.h"',
+        "the face of src/algorithms",
+    ),
+    "a public header looks up": (
+        "include/weft/plan.h",
+        '"weft/builder_of_all.h"',
+        "is nobody's face",
+    ),
+    "a call knows its communicator": (
+        "include/weft/call.h",
+        '"weft/communicator.h"',
+        "the face of src/comm",
+    ),
+    "words know a plan": ("include/weft/types.h", '"weft/plan.h"', "must not include plan.h"),
     "a file that is not there": ("src/plan/x.cc", '"plan/gone.h"', "no such file"),
 }
 
@@ -62,6 +94,11 @@ def test_planted_violation_is_caught(case: str, tmp_path: Path) -> None:
         "src/fabric/shm/wire.h",
         "src/plan/text.h",
         "src/engine/run.h",
+        "include/weft/plan.h",
+        "include/weft/builder_of_all.h",
+        "include/weft/registry.h",
+        "include/weft/request.h",
+        "include/weft/communicator.h",
     ]
     for name in targets:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

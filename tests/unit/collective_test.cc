@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/builder.h"
+#include "weft/registry.h"
 #include "weft/verify.h"
 
 namespace weft {

@@ -18,9 +18,9 @@
 #include "select/settings.h"
 #include "select/tuning.h"
 #include "support/fuzz.h"
-#include "weft/builder.h"
 #include "weft/error.h"
 #include "weft/plan.h"
+#include "weft/registry.h"
 #include "weft/verify.h"
 #if WEFT_OFI
 #include "fabric/ofi/session/address.h"

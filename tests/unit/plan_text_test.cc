@@ -5,8 +5,8 @@
 #include <string>
 
 #include "unit/plan_random.h"
-#include "weft/builder.h"
 #include "weft/error.h"
+#include "weft/plan.h"
 
 namespace weft {
 namespace {

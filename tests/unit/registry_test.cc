@@ -11,6 +11,7 @@
 
 #include "weft/builder.h"
 #include "weft/error.h"
+#include "weft/registry.h"
 #include "weft/verify.h"
 
 namespace weft {

@@ -8,7 +8,7 @@
 
 #include "passes/cost/alike.h"
 #include "passes/cost/renumber.h"
-#include "weft/builder.h"
+#include "weft/algorithm.h"
 
 namespace weft::cost {
 

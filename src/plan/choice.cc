@@ -3,7 +3,7 @@
 #include <charconv>
 #include <limits>
 
-#include "weft/builder.h"
+#include "weft/choice.h"
 #include "weft/error.h"
 
 namespace weft {
