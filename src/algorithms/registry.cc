@@ -4,8 +4,9 @@
 #include <atomic>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <optional>
+#include <utility>
 
 #include "weft/collective.h"
 #include "weft/error.h"
@@ -57,17 +58,24 @@ std::vector<Algorithm> make_builtins() {
   };
 }
 
-const std::vector<Algorithm>& builtins() {
-  static const std::vector<Algorithm> algorithms = make_builtins();
+using AlgorithmPtr = std::shared_ptr<const Algorithm>;
+
+const std::vector<AlgorithmPtr>& builtins() {
+  static const std::vector<AlgorithmPtr> algorithms = [] {
+    std::vector<AlgorithmPtr> shared;
+    for (Algorithm& one : make_builtins())
+      shared.push_back(std::make_shared<const Algorithm>(std::move(one)));
+    return shared;
+  }();
   return algorithms;
 }
 
 // The algorithms that users have added.
 class Registry {
  public:
-  std::vector<Algorithm> all() {
+  std::vector<AlgorithmPtr> all() {
     std::lock_guard lock(mutex_);
-    std::vector<Algorithm> algorithms;
+    std::vector<AlgorithmPtr> algorithms;
     for (const auto& [name, algorithm] : added_) algorithms.push_back(algorithm);
     return algorithms;
   }
@@ -75,7 +83,8 @@ class Registry {
   void add(Algorithm algorithm) {
     std::lock_guard lock(mutex_);
     std::string name = algorithm.name;
-    added_.insert_or_assign(std::move(name), std::move(algorithm));
+    added_.insert_or_assign(std::move(name),
+                            std::make_shared<const Algorithm>(std::move(algorithm)));
     // release: whoever sees the new number finds the new algorithm.
     generation_.fetch_add(1, std::memory_order_release);
   }
@@ -84,7 +93,7 @@ class Registry {
 
  private:
   std::mutex mutex_;
-  std::map<std::string, Algorithm> added_;
+  std::map<std::string, AlgorithmPtr> added_;
   std::atomic<std::uint64_t> generation_{0};
 };
 
@@ -93,16 +102,40 @@ Registry& registry() {
   return registry;
 }
 
-}  // namespace
-
-std::uint64_t registry_generation() { return registry().generation(); }
-
-namespace {
-
-std::vector<Algorithm> all_algorithms() {
-  std::vector<Algorithm> algorithms = builtins();
-  for (Algorithm& added : registry().all()) algorithms.push_back(std::move(added));
+std::vector<AlgorithmPtr> all_algorithms() {
+  std::vector<AlgorithmPtr> algorithms = builtins();
+  for (AlgorithmPtr& added : registry().all()) algorithms.push_back(std::move(added));
   return algorithms;
+}
+
+std::vector<AlgorithmPtr> algorithms_for(Collective collective) {
+  std::vector<AlgorithmPtr> algorithms = all_algorithms();
+  std::erase_if(algorithms, [&](const AlgorithmPtr& a) { return a->collective != collective; });
+  return algorithms;
+}
+
+std::vector<std::string> names_of(const std::vector<AlgorithmPtr>& algorithms) {
+  std::vector<std::string> names;
+  for (const AlgorithmPtr& algorithm : algorithms) names.push_back(algorithm->name);
+  return names;
+}
+
+std::string_view after_slash(std::string_view name) { return name.substr(name.find('/') + 1); }
+
+// Those that `name` may mean, with the parameters of an alias: one if the name is right, several if
+// it is not unique.
+std::vector<Resolved> meant_by(std::string_view name, const std::vector<AlgorithmPtr>& algorithms) {
+  std::vector<Resolved> found;
+  for (const AlgorithmPtr& one : algorithms)
+    if (one->name == name) found.push_back({one, one->preset, 0});
+  if (!found.empty()) return found;
+  for (const AlgorithmPtr& one : algorithms)
+    if (after_slash(one->name) == name) found.push_back({one, one->preset, 0});
+  if (!found.empty()) return found;
+  for (const AlgorithmPtr& one : algorithms)
+    for (const Alias& alias : one->aliases)
+      if (alias.name == name) found.push_back({one, alias.params, 0});
+  return found;
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -111,63 +144,31 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string_view after_slash(std::string_view name) { return name.substr(name.find('/') + 1); }
-
-// With the parameters of that alias, if it has it.
-std::optional<Algorithm> by_alias(const Algorithm& algorithm, std::string_view name) {
-  for (const Alias& alias : algorithm.aliases) {
-    if (alias.name != name) continue;
-    Algorithm found = algorithm;
-    found.preset = alias.params;
-    return found;
-  }
-  return {};
-}
-
-// Those that `name` may mean: one if it is right, several if it is not unique.
-std::vector<Algorithm> meant_by(std::string_view name, const std::vector<Algorithm>& algorithms) {
-  auto those = [&](auto&& match) {
-    std::vector<Algorithm> found;
-    std::copy_if(algorithms.begin(), algorithms.end(), std::back_inserter(found), match);
-    return found;
-  };
-  auto found = those([&](const Algorithm& a) { return a.name == name; });
-  if (found.empty()) found = those([&](const Algorithm& a) { return after_slash(a.name) == name; });
-  if (!found.empty()) return found;
-  for (const Algorithm& algorithm : algorithms)
-    if (auto meant = by_alias(algorithm, name)) found.push_back(std::move(*meant));
-  return found;
-}
-
-std::vector<std::string> names_of(const std::vector<Algorithm>& algorithms) {
-  std::vector<std::string> names;
-  for (const Algorithm& algorithm : algorithms) names.push_back(algorithm.name);
-  return names;
-}
-
-// `text`: a name, perhaps with parameters. `of`: for the message, what kind is looked for.
-Algorithm find_among(const std::vector<Algorithm>& algorithms, std::string_view text,
-                     const std::string& of) {
-  Choice choice = parse_choice(text);
-  std::vector<Algorithm> found = meant_by(choice.algorithm, algorithms);
+// `of`: for the message, what kind is looked for.
+Resolved resolve_among(const std::vector<AlgorithmPtr>& algorithms, const Choice& choice,
+                       const std::string& of) {
+  std::vector<Resolved> found = meant_by(choice.algorithm, algorithms);
   if (found.size() == 1) {
-    choice.params.merge(found.front().preset);  // what is written goes before what the alias says
-    found.front().preset = std::move(choice.params);
-    found.front().chunk = choice.chunk;
-    return found.front();
+    Params params = choice.params;
+    params.merge(found.front().params);  // what is written goes before what the alias says
+    return {std::move(found.front().algorithm), std::move(params), choice.chunk};
   }
   const std::string quoted = "\"" + choice.algorithm + "\"" + of;
   if (found.empty())
     throw InvalidArgument("there is no algorithm " + quoted +
                           "; there are: " + joined(names_of(algorithms)));
-  throw InvalidArgument("algorithm " + quoted + " may be any of " + joined(names_of(found)) +
+  std::vector<std::string> names;
+  for (const Resolved& one : found) names.push_back(one.algorithm->name);
+  throw InvalidArgument("algorithm " + quoted + " may be any of " + joined(names) +
                         ": give the full name");
 }
 
-std::vector<Algorithm> algorithms_for(Collective collective) {
-  std::vector<Algorithm> algorithms = all_algorithms();
-  std::erase_if(algorithms, [&](const Algorithm& a) { return a.collective != collective; });
-  return algorithms;
+// For those who look at algorithms one by one.
+Algorithm with_preset(const Resolved& resolved) {
+  Algorithm algorithm = *resolved.algorithm;
+  algorithm.preset = resolved.params;
+  algorithm.chunk = resolved.chunk;
+  return algorithm;
 }
 
 void check_name(const Algorithm& algorithm) {
@@ -194,6 +195,8 @@ void prove(const Algorithm& algorithm, int ranks, const Params& params) {
 
 }  // namespace
 
+std::uint64_t registry_generation() { return registry().generation(); }
+
 const std::vector<std::string>& builtin_algorithm_names() {
   static const std::vector<std::string> names = names_of(builtins());
   return names;
@@ -201,10 +204,17 @@ const std::vector<std::string>& builtin_algorithm_names() {
 
 std::vector<std::string> algorithm_names() { return names_of(all_algorithms()); }
 
-Algorithm find_algorithm(std::string_view name) { return find_among(all_algorithms(), name, ""); }
+Resolved resolve(const Choice& choice, Collective collective) {
+  return resolve_among(algorithms_for(collective), choice,
+                       " for " + std::string(name_of(collective)));
+}
+
+Algorithm find_algorithm(std::string_view name) {
+  return with_preset(resolve_among(all_algorithms(), parse_choice(name), ""));
+}
 
 Algorithm find_algorithm(std::string_view name, Collective collective) {
-  return find_among(algorithms_for(collective), name, " for " + std::string(name_of(collective)));
+  return with_preset(resolve(parse_choice(name), collective));
 }
 
 bool has_algorithm(std::string_view name, Collective collective) {

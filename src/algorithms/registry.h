@@ -1,11 +1,14 @@
 // The algorithms that Weft comes with: one factory a file, named like the file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "weft/algorithm.h"
+#include "weft/choice.h"
 
 namespace weft {
 
@@ -48,6 +51,18 @@ Algorithm sendrecv_stream();
 
 inline constexpr Claims kConsistent{.consistent = true};
 inline constexpr Claims kReproducible{.consistent = true, .reproducible = true};
+
+// What a choice means: a registered algorithm and the parameters that the choice and its alias say.
+// The algorithm lives as long as somebody has it, also when a user's is replaced.
+struct Resolved {
+  std::shared_ptr<const Algorithm> algorithm;
+  Params params;
+  std::size_t chunk = 0;  // as Choice
+
+  Choice choice() const { return {algorithm->name, params, chunk}; }
+};
+// Throws as find_algorithm.
+Resolved resolve(const Choice& choice, Collective collective);
 
 // Whether find_algorithm(name, collective) would find any.
 bool has_algorithm(std::string_view name, Collective collective);

@@ -259,7 +259,7 @@ void Communicator::check_leftovers() { impl_->lane->check_leftovers(); }
 
 std::string Communicator::algorithm_for(const Call& call) const {
   impl_->planner.check(call);
-  return to_text(impl_->planner.choose(call));
+  return to_text(impl_->planner.choose(call).use->choice());
 }
 
 std::uint64_t Communicator::sequence() const { return impl_->lane->sequence(); }

@@ -2,32 +2,28 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
-#include "algorithms/registry.h"
 #include "engine/slots.h"
 #include "weft/collective.h"
 #include "weft/error.h"
-#include "weft/registry.h"
 
 namespace weft {
 
-std::shared_ptr<const RankPlan> PlanCache::get(const Choice& choice, int rank, int ranks) {
+std::shared_ptr<const RankPlan> PlanCache::get(const PlanKey& key) {
   std::lock_guard lock(mutex_);
-  if (std::uint64_t now = registry_generation(); now != generation_) {
-    entries_.clear();
-    generation_ = now;
-  }
-  auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return entry.rank == rank && entry.ranks == ranks && entry.algorithm == choice.algorithm &&
-           entry.params == choice.params;
-  });
+  auto found = std::find_if(entries_.begin(), entries_.end(),
+                            [&](const Entry& entry) { return entry.key == key; });
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
     return entries_.front().plan;
   }
+  const Algorithm& algorithm = *key.use->algorithm;
+  Params params = key.use->params;
+  if (traits_of(algorithm.collective).rooted()) params["root"] = key.root;
   auto plan = std::make_shared<const RankPlan>(
-      make_rank_plan(find_algorithm(choice.algorithm), rank, ranks, choice.params));
-  entries_.push_front({choice.algorithm, choice.params, rank, ranks, plan});
+      make_rank_plan(algorithm, key.rank, key.ranks, std::move(params)));
+  entries_.push_front({key, plan});
   if (entries_.size() > kMost) entries_.pop_back();
   return plan;
 }
@@ -90,9 +86,9 @@ void Planner::rebind(const Call& call, Binding& binding) {
   last_registry_ = registry;
 }
 
-Choice Planner::choose(const Call& call) const {
+Chosen Planner::choose(const Call& call) const {
   try {
-    return selector_.choose(call).choice;
+    return selector_.choose(call);
   } catch (const InvalidArgument& error) {
     refuse(call, error.what());
   }
@@ -101,9 +97,8 @@ Choice Planner::choose(const Call& call) const {
 void Planner::bind(const Call& call, Binding& binding) {
   check(call);
   const CollectiveTraits& traits = traits_of(call.collective);
-  Choice choice = choose(call);
-  if (traits.rooted()) choice.params["root"] = call.root;
-  auto plan = plans_.get(choice, rank_, size_);
+  const Handle use = choose(call).use;
+  auto plan = plans_.get({use, traits.rooted() ? call.root : 0, rank_, size_});
   const PlanShape& shape = plan->shape;
   if (shape.equal_counts && !counts_equal(call))
     throw Unsupported("rank " + std::to_string(rank_) + ", " +
@@ -112,7 +107,7 @@ void Planner::bind(const Call& call, Binding& binding) {
   binding.element = size_of(call.dtype);
   binding.accumulator = size_of(accumulator_of(call.dtype));
   binding.wire = size_of(wire_of(call.dtype));
-  cut(call, shape, choice.chunk, binding);
+  cut(call, shape, use->chunk, binding);
   binding.reduce = kernels::find_reduce(call.dtype, call.op);
   binding.reduce_narrow = narrow_reduce(shape, call);
   binding.scale = call.op == ReduceOp::kAvg         ? 1.0 / size_
@@ -121,7 +116,7 @@ void Planner::bind(const Call& call, Binding& binding) {
   binding.signature = {};
   binding.signature.count = call.count;
   // Ranks that cut their messages in different ways would misread each other.
-  binding.signature.plan = digest(shape) ^ static_cast<std::uint32_t>(choice.chunk * 0x9e3779b1u);
+  binding.signature.plan = digest(shape) ^ static_cast<std::uint32_t>(use->chunk * 0x9e3779b1u);
   binding.signature.collective = static_cast<std::uint8_t>(call.collective);
   binding.signature.dtype = static_cast<std::uint8_t>(call.dtype);
   binding.signature.op = static_cast<std::uint8_t>(call.op);
@@ -171,8 +166,7 @@ void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
 void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype,
                             int source, int destination) {
   int me = rank_ == source ? 0 : 1;
-  Choice choice{"sendrecv/stream", {}, 0};
-  auto plan = plans_.get(choice, me, 2);
+  auto plan = plans_.get({transfer_, 0, me, 2});
   binding.element = binding.accumulator = size_of(dtype);
   binding.parts[0] = binding.parts[1] = Partition::uniform(count, 1);
   binding.chunk =

@@ -14,22 +14,31 @@
 
 namespace weft {
 
+// What a plan is made from: all of its identity, and whose program.
+struct PlanKey {
+  Handle use;  // its chunk is no part of the plan
+  int root;    // 0 where the collective has none
+  int rank, ranks;
+  bool operator==(const PlanKey& other) const {
+    const bool same_use = use == other.use || (use->algorithm == other.use->algorithm &&
+                                               use->params == other.use->params);
+    return same_use && root == other.root && rank == other.rank && ranks == other.ranks;
+  }
+};
+
 // Plans that were made, the most recently used first, bounded. Thread safe.
 class PlanCache {
  public:
-  std::shared_ptr<const RankPlan> get(const Choice& choice, int rank, int ranks);
+  std::shared_ptr<const RankPlan> get(const PlanKey& key);
 
  private:
   struct Entry {
-    std::string algorithm;
-    Params params;
-    int rank, ranks;
+    PlanKey key;
     std::shared_ptr<const RankPlan> plan;
   };
   static constexpr std::size_t kMost = 64;
   std::mutex mutex_;
   std::list<Entry> entries_;
-  std::uint64_t generation_ = 0;  // of the registry, when the entries were made
 };
 
 // Thread safe but for `rebind`.
@@ -40,6 +49,8 @@ class Planner {
       : rank_(rank),
         size_(size),
         selector_(size, settings),
+        transfer_(std::make_shared<const Resolved>(
+            resolve({"sendrecv/stream", {}, 0}, Collective::kSendRecv))),
         chunks_{settings.chunk, settings.crowded, settings.nodes() > 1, fabric->rails()},
         fabric_(std::move(fabric)) {}
 
@@ -52,7 +63,7 @@ class Planner {
   void bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype, int source,
                      int destination);
 
-  Choice choose(const Call& call) const;
+  Chosen choose(const Call& call) const;
   // Throws as bind does.
   void check(const Call& call) const;
 
@@ -64,6 +75,7 @@ class Planner {
 
   const int rank_, size_;
   const Selector selector_;
+  const Handle transfer_;   // what point to point runs
   const ChunkRule chunks_;  // where no choice says more
   const std::shared_ptr<Fabric> fabric_;
   PlanCache plans_;

@@ -29,7 +29,7 @@ Selection select(const Call& call, int ranks, const SelectionOptions& options) {
   for (int rank = 0; rank < ranks; ++rank) settings.place.push_back(rank * options.nodes / ranks);
   if (const std::string file = tuning_file(options.tuning); !file.empty())
     settings.tuned = read_tuning(file);
-  return Selector(ranks, settings).choose(call);
+  return Selector(ranks, settings).choose(call).selection();
 }
 
 std::string tuning_file_for(const SelectionOptions& options) { return tuning_file(options.tuning); }

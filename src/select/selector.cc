@@ -117,36 +117,52 @@ void Selector::read_overrides(const std::string& setting) {
   }
 }
 
-Params Selector::fitted(const Algorithm& algorithm) const {
-  Params params = algorithm.preset;
-  if (nodes_ > 1) params.merge(fit_place(algorithm, ranks_, params, place_));
+Params Selector::fitted(const Resolved& resolved) const {
+  Params params = resolved.params;
+  if (nodes_ > 1) params.merge(fit_place(*resolved.algorithm, ranks_, params, place_));
   return params;
+}
+
+// With `wire` too, if that may be asked for and the algorithm has a parameter for it.
+Selector::Use Selector::laid_out(Resolved resolved) const {
+  Use use{std::make_shared<const Resolved>(std::move(resolved)), nullptr};
+  const Resolved& plain = *use.handle;
+  if (!wire_ ||
+      !make_rank_plan(*plain.algorithm, 0, ranks_, plain.params).shape.params.contains(kWire))
+    return use;
+  if (plain.params.contains(kWire)) {
+    use.narrowed = use.handle;
+    return use;
+  }
+  Resolved narrowed = plain;
+  narrowed.params.emplace(kWire, 1);
+  use.narrowed = std::make_shared<const Resolved>(std::move(narrowed));
+  return use;
 }
 
 void Selector::offer(const Row& row, int number) {
   if (!row.ranks.holds(ranks_) || !row.nodes.holds(nodes_)) return;
   if (row.crowded && !crowded_) return;
-  Candidate candidate{row, number, true, true};
+  Candidate candidate{row, number, {}};
   if (row.use.algorithm != kAsBuiltIn) {
-    const Algorithm algorithm = find_algorithm(to_text(row.use), row.collective);
-    Params params = fitted(algorithm);
-    if (!refusal(algorithm, ranks_, params).empty()) return;
+    Resolved resolved = resolve(row.use, row.collective);
+    Params params = fitted(resolved);
+    if (!refusal(*resolved.algorithm, ranks_, params).empty()) return;
     // What is built in for several nodes serves those that it can be laid out on.
-    if (number == 0 && row.nodes.from > 1 && params == algorithm.preset) return;
+    if (number == 0 && row.nodes.from > 1 && params == resolved.params) return;
     if (params.contains(kWire))
       throw InvalidArgument("row " + std::to_string(number) + " of the tuning file says wire, " +
                             "which is the communicator's to say: leave it out");
-    candidate.narrows = narrows(algorithm, params);
-    candidate.reproducible = algorithm.claims.reproducible;
-    candidate.row.use.algorithm = algorithm.name;
-    candidate.row.use.params = std::move(params);
+    resolved.params = std::move(params);
+    // Rows were found where each rank had a core; else a chunk that is waited for changes
+    // processes.
+    resolved.chunk = chunk_ ? chunk_ : crowded_ ? 0 : row.use.chunk;
+    candidate.use = laid_out(std::move(resolved));
   }
-  // Rows were found where each rank had a core; else a chunk that is waited for changes processes.
-  if (crowded_) candidate.row.use.chunk = 0;
   candidates_[static_cast<std::size_t>(row.collective)].push_back(std::move(candidate));
 }
 
-Selection Selector::choose(const Call& call) const {
+Chosen Selector::choose(const Call& call) const {
   if (!call.algorithm.empty()) return named(call, call.algorithm, Rule::kCall);
   const auto index = static_cast<std::size_t>(call.collective);
   if (!overrides_[index].empty()) return named(call, overrides_[index], Rule::kEnvironment);
@@ -156,38 +172,37 @@ Selection Selector::choose(const Call& call) const {
   int settled = 0;  // the tuned row that leaves it to the built-in table
   for (const Candidate& candidate : candidates_[index]) {
     const Row& row = candidate.row;
+    const Use& use = candidate.use;
     if (settled && candidate.number) continue;
     if (bytes ? !row.bytes.holds(*bytes) : !row.bytes.all()) continue;
     if (row.symmetric && *row.symmetric != call.symmetric) continue;
     if (row.rounds && (call.dtype == DType::kF16 || call.dtype == DType::kBF16)) continue;
-    if (strict && !candidate.reproducible) continue;
-    if (narrow && !candidate.narrows) continue;
-    if (row.use.algorithm == kAsBuiltIn) {
+    if (!use.handle) {
       settled = candidate.number;
       continue;
     }
-    Selection selection{row.use, candidate.number ? Rule::kTable : Rule::kBuiltIn,
-                        candidate.number ? candidate.number : settled};
-    if (narrow) selection.choice.params.emplace(kWire, 1);
-    if (chunk_) selection.choice.chunk = chunk_;
-    return selection;
+    if (strict && !use.handle->algorithm->claims.reproducible) continue;
+    if (narrow && !use.narrowed) continue;
+    return {narrow ? use.narrowed : use.handle, candidate.number ? Rule::kTable : Rule::kBuiltIn,
+            candidate.number ? candidate.number : settled};
   }
   throw InternalError("no algorithm for " + text_of(call.collective));
 }
 
 // Throws InvalidArgument, Unsupported.
-Selector::Named Selector::resolve(const std::string& text, Collective collective) const {
-  Named named{find_algorithm(text, collective), {}};
-  if (named.algorithm.preset.contains("root"))
+Selector::Use Selector::read_name(const std::string& text, Collective collective) const {
+  Resolved named = resolve(parse_choice(text), collective);
+  if (named.params.contains("root"))
     throw InvalidArgument(text + ": the root is the call's: leave it out");
-  named.params = fitted(named.algorithm);
-  if (auto why = refusal(named.algorithm, ranks_, named.params); !why.empty())
-    throw Unsupported(named.algorithm.name + " cannot serve " + std::to_string(ranks_) +
+  named.params = fitted(named);
+  if (named.chunk == 0) named.chunk = chunk_;
+  if (auto why = refusal(*named.algorithm, ranks_, named.params); !why.empty())
+    throw Unsupported(named.algorithm->name + " cannot serve " + std::to_string(ranks_) +
                       " ranks: " + why);
-  return named;
+  return laid_out(std::move(named));
 }
 
-Selector::Named Selector::named_before(std::string_view text, Collective collective) const {
+Selector::Use Selector::named_before(std::string_view text, Collective collective) const {
   const std::lock_guard lock(mutex_);
   if (std::uint64_t now = registry_generation(); now != generation_ || named_.size() > kMostNamed) {
     named_.clear();
@@ -195,39 +210,37 @@ Selector::Named Selector::named_before(std::string_view text, Collective collect
   }
   std::pair key(collective, std::string(text));
   auto found = named_.find(key);
-  if (found == named_.end()) found = named_.emplace(key, resolve(key.second, collective)).first;
+  if (found == named_.end()) found = named_.emplace(key, read_name(key.second, collective)).first;
   return found->second;
 }
 
-Selection Selector::named(const Call& call, std::string_view text, Rule rule) const {
-  auto [algorithm, params] = named_before(text, call.collective);
+Chosen Selector::named(const Call& call, std::string_view text, Rule rule) const {
+  const Use use = named_before(text, call.collective);
+  const Algorithm& algorithm = *use.handle->algorithm;
   if (reproducible_ && order_shows(call) && !algorithm.claims.reproducible)
     throw Unsupported(algorithm.name +
                       " adds up in an order of its own, but this communicator is "
                       "reproducible: choose none, or " +
                       reproducible_names(call.collective));
-  set_wire(call, algorithm, params);
-  return {{algorithm.name, std::move(params), algorithm.chunk ? algorithm.chunk : chunk_}, rule};
+  return {for_wire(call, use), rule};
 }
 
 bool Selector::to_narrow(const Call& call) const { return wire_ && nodes_ > 1 && narrow_sum(call); }
 
-bool Selector::narrows(const Algorithm& algorithm, const Params& params) const {
-  return wire_ && make_rank_plan(algorithm, 0, ranks_, params).shape.params.contains(kWire);
-}
-
-void Selector::set_wire(const Call& call, const Algorithm& algorithm, Params& params) const {
+Handle Selector::for_wire(const Call& call, const Use& use) const {
+  const Algorithm& algorithm = *use.handle->algorithm;
+  const Params& params = use.handle->params;
   if (param_of(params, kWire, 0).number() != 0 && !narrow_sum(call))
     throw Unsupported(algorithm.name + " with wire=1: float32 sums and averages are rounded for " +
                       "the wire, but this is a " + std::string(name_of(call.op)) + " of " +
                       std::string(name_of(call.dtype)) + ": leave wire out");
-  if (!to_narrow(call) || params.contains(kWire)) return;
-  if (!narrows(algorithm, params))
+  if (!to_narrow(call) || params.contains(kWire)) return use.handle;
+  if (!use.narrowed)
     throw Unsupported(algorithm.name +
                       " sends float32 as it is, but this communicator has wire=bfloat16: choose "
                       "none, or " +
                       text_of(call.collective) + "/two_level");
-  params.emplace(kWire, 1);
+  return use.narrowed;
 }
 
 std::string& Selector::override_of(Collective collective) {

@@ -6,17 +6,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "algorithms/registry.h"
 #include "select/settings.h"
 #include "weft/call.h"
 #include "weft/select.h"
 
 namespace weft {
+
+// An algorithm laid out for the ranks of a selector. Its parameters are all that differ from the
+// defaults, but for the root. Rows keep the algorithm that is registered when the selector is made;
+// names that calls give mean the one that is registered now.
+using Handle = std::shared_ptr<const Resolved>;
+
+// What serves a call.
+struct Chosen {
+  Handle use;
+  Rule rule = Rule::kBuiltIn;
+  int row = 0;  // as Selection
+
+  Selection selection() const { return {use->choice(), rule, row}; }
+};
 
 // Not changed after it was made, but for what it remembers: thread safe.
 class Selector {
@@ -27,15 +43,19 @@ class Selector {
 
   // Throws InvalidArgument for an unknown algorithm that was named, Unsupported for one that
   // refuses the ranks or that is not reproducible where that is asked for.
-  Selection choose(const Call& call) const;
+  Chosen choose(const Call& call) const;
 
  private:
+  // What one row or text names.
+  struct Use {
+    Handle handle;    // null: as the built-in table says
+    Handle narrowed;  // the same with `wire`; null: its sums cannot cross in that type
+  };
   // A row that serves these ranks.
   struct Candidate {
-    Row row;     // its algorithm by its full name
+    Row row;
     int number;  // among the tuned rows, from 1; 0: built in
-    bool reproducible;
-    bool narrows;  // its sums can cross in the type on the wire
+    Use use;
   };
 
   void read_overrides(const std::string& setting);
@@ -43,22 +63,16 @@ class Selector {
   void offer(const Row& row, int number);
   // Those of a choice, and where the ranks lie, as far as the algorithm asks for it and they leave
   // it open (weft/fit.h).
-  Params fitted(const Algorithm& algorithm) const;
+  Params fitted(const Resolved& resolved) const;
+  Use laid_out(Resolved resolved) const;
   // Whether the call's sums are to cross in the type on the wire.
   bool to_narrow(const Call& call) const;
-  // Has the algorithm a parameter for that?
-  bool narrows(const Algorithm& algorithm, const Params& params) const;
-  // Params of a named algorithm, with `wire` where it is to be.
-  void set_wire(const Call& call, const Algorithm& algorithm, Params& params) const;
-  Selection named(const Call& call, std::string_view text, Rule rule) const;
-
-  struct Named {
-    Algorithm algorithm;
-    Params params;
-  };
+  // Of a use that was named, with `wire` where it is to be.
+  Handle for_wire(const Call& call, const Use& use) const;
+  Chosen named(const Call& call, std::string_view text, Rule rule) const;
   // To parse a text, and lay an algorithm out, takes several microseconds: done once.
-  Named named_before(std::string_view text, Collective collective) const;
-  Named resolve(const std::string& text, Collective collective) const;
+  Use named_before(std::string_view text, Collective collective) const;
+  Use read_name(const std::string& text, Collective collective) const;
   std::string& override_of(Collective collective);
 
   int ranks_, nodes_;
@@ -70,7 +84,7 @@ class Selector {
 
   static constexpr std::size_t kMostNamed = 256;
   mutable std::mutex mutex_;
-  mutable std::map<std::pair<Collective, std::string>, Named> named_;
+  mutable std::map<std::pair<Collective, std::string>, Use> named_;
   mutable std::uint64_t generation_ = 0;  // of the registry, when they were resolved
 };
 

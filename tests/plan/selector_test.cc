@@ -19,7 +19,7 @@ Call call_of(Collective collective, std::size_t bytes) {
 }
 
 std::string chosen(int ranks, const Call& call, const Settings& settings = {}) {
-  return to_text(Selector(ranks, settings).choose(call).choice);
+  return to_text(Selector(ranks, settings).choose(call).selection().choice);
 }
 
 constexpr auto kAllreduce = Collective::kAllreduce;
@@ -203,7 +203,8 @@ TEST(Selector, TheFirstRowThatServesIsTaken) {
 }
 
 TEST(Selector, ARowMayLeaveItToTheBuiltInTable) {
-  const Selection selection = Selector(4, tuned()).choose(call_of(Collective::kBroadcast, 8));
+  const Selection selection =
+      Selector(4, tuned()).choose(call_of(Collective::kBroadcast, 8)).selection();
   EXPECT_EQ(to_text(selection.choice), "broadcast/one_shot");
   EXPECT_EQ(selection.rule, Rule::kBuiltIn);
   EXPECT_EQ(selection.row, 8);
@@ -225,7 +226,7 @@ TEST(Selector, SizesThatRanksMaySeeDifferentlyNeedARowForAll) {
 TEST(Selector, SaysByWhichRule) {
   Settings settings = tuned();
   Call call = call_of(kAllreduce, 1004);
-  Selection selection = Selector(4, settings).choose(call);
+  Selection selection = Selector(4, settings).choose(call).selection();
   EXPECT_EQ(selection.rule, Rule::kTable);
   EXPECT_EQ(selection.row, 3);
   EXPECT_EQ(Selector(5, settings).choose(call).rule, Rule::kBuiltIn);
