@@ -97,7 +97,7 @@ void Planner::check_buffers(const Call& call) const {
   if (has_input && in.bytes && !in.data) refuse(call, "input is null");
   if (has_output && out.bytes && !out.data) refuse(call, "output is null");
   if (!has_input || !has_output || !overlap(in, out)) return;
-  // The only overlap allowed is "in place", as communicator.h defines it.
+  // The only overlap allowed is "in place", as call.h defines it.
   const bool whole = in_per_rank == out_per_rank;
   const bool in_place = whole          ? in.data == out.data
                         : out_per_rank ? in.data == out.data + out.own

@@ -1,5 +1,4 @@
-// The table of what collectives are, against what weft/communicator.h promises and what is
-// registered.
+// The table of what collectives are, against what weft/call.h promises and what is registered.
 #include "weft/collective.h"
 
 #include <gtest/gtest.h>
