@@ -2,6 +2,8 @@
 // collectives, transfers, errors. Ranks are threads.
 #include <unistd.h>
 
+#include <future>
+
 #include "conformance/fabrics.h"
 #include "support/ranks.h"
 #include "weft/error.h"
@@ -159,12 +161,15 @@ TEST_P(OverFabricsTest, AMismatchIsSeen) {
 }
 
 TEST_P(OverFabricsTest, ATimeoutNamesThePeerAndWhereItIs) {
-  const auto errors = fail(2, milliseconds(300), [](Communicator& comm) {
+  std::promise<void> over;
+  const auto errors = fail(2, milliseconds(300), [&](Communicator& comm) {
     comm.barrier();
-    if (comm.rank() == 1) {
-      std::this_thread::sleep_for(milliseconds(600));
-    } else {
+    if (comm.rank() == 1) return (void)over.get_future().wait_for(seconds(20));
+    try {
       comm.barrier();
+    } catch (...) {
+      over.set_value();
+      throw;
     }
   });
   const std::string text = text_of<Timeout>(errors[0]);
