@@ -37,14 +37,22 @@ show_progress() {
   if [[ -t 1 ]]; then printf '\r\033[K'; fi
 }
 
-# run_ctest COMMAND...: failures and the closing lines; a terminal also sees where it is.
+# run_ctest BUILD COMMAND...: failures, ctest's closing lines, and how many cases were run. COMMAND
+# is ctest, with what is before and after it. A terminal also sees where it is. GTEST_FILTER chooses
+# the cases.
 run_ctest() {
-  local command=("$@" --output-on-failure --parallel "$jobs" --timeout 600)
+  local build=$1 result=0
+  shift
+  local command=("$@" --test-dir "$build" --output-on-failure --parallel "$jobs")
+  rm -rf "$build/cases"
   if [[ -t 1 ]]; then
-    "${command[@]}" --progress
+    "${command[@]}" --progress || result=$?
   else
-    "${command[@]}" | grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.* Passed )'
+    "${command[@]}" | grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.* Passed )' || result=$?
   fi
+  # The first "tests" of a file is of all that its process ran.
+  note "$(grep -shm1 '^  "tests":' "$build"/cases/*.json | grep -oE '[0-9]+' | awk '{ n += $1 } END { print n + 0 }') cases of GoogleTest"
+  return "$result"
 }
 
 # pip_install WHAT ARGUMENTS...

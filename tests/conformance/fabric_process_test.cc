@@ -201,7 +201,9 @@ class Pair {
     std::vector<std::string> environment = {std::string(kPart) + "=" + part,
                                             std::string(kKind) + "=" + kind.name,
                                             std::string(kDirectory) + "=" + directory_};
-    for (char** each = environ; *each; ++each) environment.emplace_back(*each);
+    // The choice of this process's cases, such as a shard, may leave the child none.
+    for (char** each = environ; *each; ++each)
+      if (!std::string_view(*each).starts_with("GTEST_")) environment.emplace_back(*each);
     start(environment);
     store_ = file_store(directory_);
     rank.emplace(join_lane(kind.make(), *store_, 0, 2));
