@@ -1,8 +1,9 @@
 // The loop that measures a library, the same for all of them: cases in, samples out. A library is
 // one file that implements `Library` and a main.
 //
-// A sample: the input's owner rewrites it, ranks meet, each times the operation, ranks meet. Of a
-// batch the time is the mean, and rewriting before all but the first is inside. Results are
+// A sample: the input's owner rewrites it, ranks meet, each times the operation, ranks meet. The
+// time of a batch is the mean. It includes the rewriting before all operations but the first.
+// Results are
 // compared with the exact values now and then, outside of the timed part.
 #pragma once
 
@@ -20,9 +21,10 @@ namespace bench {
 class Library {
  public:
   virtual ~Library() = default;
-  // Zeroed memory for one side of a case. By default the heap's, aligned to a page.
+  // Zeroed memory for one side of a case. By default memory of the heap, aligned to a page.
   virtual std::shared_ptr<void> allocate(std::size_t bytes);
-  // What operate() is to do from now on. input == output for collectives in place (job.h). Null
+  // The operation that operate() does from now on. input == output for collectives in place
+  // (job.h). Null
   // where a rank has none. Throws if the library does not have it.
   virtual void bind(const Case& c, const void* input, void* output) = 0;
   // The algorithm that it chose; empty if it does not say.

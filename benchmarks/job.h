@@ -1,4 +1,5 @@
-// What `weft bench` asks of one library's ranks: a small text file, one word and its values a line.
+// The job that `weft bench` gives to one library's ranks: a small text file, with one word and its
+// values on each line.
 //
 //   ranks 2
 //   meeting /proc/4711/fd/5    memory that all ranks share, zeroed, at least a page

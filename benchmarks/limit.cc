@@ -1,7 +1,7 @@
-// What memory allows: the loads, adds and stores of a collective and nothing else, in one process
-// with a pinned thread a rank: `limit_bench DIRECTORY`. Every thread reaches every buffer, nobody
-// signals, and a sample ends when the slowest thread is done, so no library can be faster by more
-// than a better order of the same accesses.
+// The limit of the memory: only the loads, adds and stores of a collective, in one process with a
+// pinned thread for each rank: `limit_bench DIRECTORY`. Every thread reaches every buffer, and no
+// thread signals. A sample ends when the slowest thread is done. A library can be faster only by a
+// better order of the same accesses.
 #include <algorithm>
 #include <stdexcept>
 #include <thread>
@@ -14,7 +14,7 @@ namespace {
 
 using weft::kernels::copy;
 
-// What the threads know of each other's buffers. Written in bind(), which a meeting follows.
+// The buffers of all threads, for all threads. Written in bind(), which a meeting follows.
 struct Buffers {
   const std::byte* input;
   std::byte* output;

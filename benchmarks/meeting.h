@@ -1,5 +1,6 @@
-// Where ranks meet between samples: the same for all libraries, so that none is favoured by how its
-// own barrier lets ranks go. Ranks are processes, or threads of one; they share a page of memory.
+// The meeting of ranks between samples. It is the same for all libraries, so that no library gains
+// by the way its own barrier releases ranks. Ranks are processes, or threads of one; they share a
+// page of memory.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Inputs whose results are known exactly: small integers, other ones each iteration. The same as
-// python/weft/bench/patterns.py, which serves the libraries that are called from Python.
+// Inputs whose results are known exactly: small integers, other ones each iteration. The same
+// patterns as python/weft/bench/patterns.py, which is for the libraries that are called from
+// Python.
 //
 // Element e of rank r's input in iteration i is tile(r, i)[e mod kPeriod]. The period is a prime,
 // so that a block in the wrong place is seen. Sums stay below 128: exact in every type.
@@ -23,7 +24,8 @@ std::size_t item_bytes(const std::string& dtype);
 // The first `elements` (at most a period) of a rank's input: a hash of place, rank and iteration.
 std::vector<std::uint8_t> tile(int rank, long iteration, int ranks, std::size_t elements = kPeriod);
 
-// Values below 128 as elements of `dtype`. Those of 8-bit floats are bit patterns: only moved.
+// Values below 128 as elements of `dtype`. Values of 8-bit floats are bit patterns: they are only
+// moved.
 std::vector<std::byte> encoded(std::span<const std::uint8_t> values, const std::string& dtype);
 
 // Writes `bytes` of `to` by repeating `values` (elements of `item` bytes), from element `shift` on.

@@ -15,11 +15,12 @@ namespace weft {
 
 class Builder;
 
-// What an algorithm promises of its results' bits. A false promise is a fault.
+// An algorithm's promises about its results' bits. A false promise is a fault.
 struct Claims {
   bool consistent = false;  // all ranks get identical bits (allreduce; elsewhere it is plain)
-  // Sums are those of one tree over the ranks in order (Step::tree), rounded once: the same bits as
-  // every other reproducible plan of so many ranks, whatever its algorithm, chunks and root.
+  // Sums follow one tree over the ranks in order (Step::tree) and are rounded once. They have the
+  // same bits as every other reproducible plan of as many ranks, with any algorithm, chunks and
+  // root.
   bool reproducible = false;
   auto operator<=>(const Claims&) const = default;
 };
@@ -37,7 +38,8 @@ struct Algorithm {
   Collective collective = Collective::kBarrier;
   std::string summary;  // one line: when it is good, its steps and bytes, its source
   std::function<void(Builder&)> write;
-  // Refuses rank counts or parameters it cannot serve; empty: serves all. Returns the reason.
+  // Refuses rank counts or parameters that it does not support; empty: serves all. Returns the
+  // reason.
   std::function<std::string(int ranks, const Params&)> refuses = {};
   Claims claims = {};
   std::vector<Alias> aliases = {};
@@ -47,7 +49,7 @@ struct Algorithm {
   std::size_t chunk = 0;  // likewise
 };
 
-// Why `algorithm` cannot serve so many ranks with these parameters; empty: it can.
+// Why `algorithm` refuses this number of ranks with these parameters; empty: it can.
 std::string refusal(const Algorithm& algorithm, int ranks, const Params& params);
 
 // One rank's program. Throws InvalidArgument if the algorithm refuses, or does not know a

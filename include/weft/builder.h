@@ -55,16 +55,16 @@ class Builder {
 
   int rank() const { return rank_; }
   int ranks() const { return shape_.ranks; }
-  // A parameter of the plan; `fallback` is recorded when the caller gave none. What is given
-  // must be of its kind, else this throws InvalidArgument.
+  // A parameter of the plan; `fallback` is recorded if the caller gave none. Throws
+  // InvalidArgument if the given value is of another kind.
   const Param& param(const std::string& name, const Param& fallback);
   // Parameters that were given and never asked for: misspelt ones.
   std::vector<std::string> unasked() const;
 
-  // Declares how input and output are cut. Only where the algorithm is free to:
-  // allreduce, broadcast, reduce. The collective fixes it elsewhere.
+  // Declares how input and output are cut. Only for allreduce, broadcast and reduce, where the
+  // algorithm is free to choose. Other collectives fix it.
   void blocks(int input, int output);
-  // Declares that the plan serves equal counts only (PlanShape::equal_counts).
+  // Declares that the plan supports equal counts only (PlanShape::equal_counts).
   void equal_counts() { shape_.equal_counts = true; }
   // Declares that an alltoall's output may be its input (PlanShape::in_place), which the verifier
   // then proves. Without, a call in place runs on a copy of its input.
@@ -83,12 +83,12 @@ class Builder {
   // Sections. Steps added inside `write` run chunk by chunk, or once.
   void chunks(const std::function<void()>& write);
   void once(const std::function<void()>& write);
-  // The same in halves, for callers that cannot pass a function: a section lasts from
-  // begin() to end(), which keeps it, or to abandon(), which drops it.
+  // The same in two calls, for callers that cannot pass a function. begin() opens a section, end()
+  // keeps it, abandon() drops it.
   void begin(bool chunked);
   void end();
   void abandon();
-  // Steps that follow in this section work `trips` chunks behind.
+  // The next steps of this section work `trips` chunks behind.
   void lag(int trips);
 
   // Steps. `of` is an input or output operand whose chunks the step goes with.
@@ -109,8 +109,8 @@ class Builder {
   void wait(int from, int channel);
   void credit(int from, int channel);
 
-  // The result. Consecutive sections that are alike but for an index that advances
-  // steadily are folded into rounds of one.
+  // The result. Consecutive sections that differ only in an index that advances steadily are folded
+  // into rounds of one section.
   Program finish();
   const PlanShape& shape() const { return shape_; }
 

@@ -24,8 +24,8 @@ namespace weft {
 //   scatter         count * size (root) count
 //   barrier         -                   -
 //
-// Where `input_counts` or `output_counts` are given (one a rank, elements) they replace
-// `count` on that side: alltoall both; allgather and gather output_counts, with count the
+// `input_counts` or `output_counts` (elements, one for each rank) replace `count` on their side:
+// alltoall both; allgather and gather output_counts, with count the
 // own contribution; reduce_scatter and scatter input_counts, with count the own share.
 // In place: input == output for allreduce, broadcast, reduce, alltoall; the own block of the larger
 // buffer for the others. Any other overlap is refused. An alltoall in place needs equal counts on
@@ -44,9 +44,9 @@ struct Call {
   std::span<const std::size_t> output_counts = {};
   // Overrides selection: "ring", "allreduce/multi_leader(node=4,chunk=64K)". Equal on all ranks.
   std::string_view algorithm = {};
-  // The buffers of all ranks lie in symmetric memory: selection then looks at what was measured
-  // there. Equal on all ranks. Where it does not hold, an algorithm that reaches into peers' memory
-  // may have been chosen, which throws InvalidArgument.
+  // The buffers of all ranks are in symmetric memory. Selection then uses rows that were measured
+  // with such buffers. Equal on all ranks. If it is not true, the chosen algorithm may reach into
+  // peers' memory, which throws InvalidArgument.
   bool symmetric = false;
   // Zero: the communicator's.
   std::chrono::milliseconds timeout{0};

@@ -1,4 +1,4 @@
-// What a collective is: one row each, which everything else asks.
+// The table of collectives: one row for each, and everything else asks it.
 //
 // To add a collective, write
 //   1. its number in `Collective` (weft/types.h) and its row here;
@@ -6,8 +6,8 @@
 //   3. an algorithm, and a row that chooses it (src/algorithms, src/select/builtin.cc);
 //   4. its method in python/weft/communicator.py, and in `weft bench` its expected values
 //      (bench/patterns.py) and its call of torch (bench/torch_calls.py).
-// Nothing else names collectives one by one, but for the bounds of `weft search` and the torch
-// adapter, which serve those that they name.
+// Nothing else names collectives one by one, except the bounds of `weft search` and the torch
+// adapter. They support only the collectives that they name.
 #pragma once
 
 #include <array>
@@ -93,7 +93,7 @@ struct CollectiveTraits {
   constexpr bool is_pair() const { return input.holder == Holder::kSender; }
   // False: ranks only meet.
   constexpr bool moves_data() const { return input.cutting != Cutting::kNothing; }
-  // One side at least has a block for each rank, whose counts may differ.
+  // At least one side has a block for each rank, and the blocks' counts may differ.
   constexpr bool by_rank() const { return input.by_rank() || output.by_rank(); }
   // Both sides have, so that in place a block is overwritten by another rank's. A plan says if it
   // can do that (PlanShape::in_place). All other collectives can where a rank has both buffers: the

@@ -18,7 +18,7 @@ class InvalidArgument : public Error {
   using Error::Error;
 };
 
-// The request is well formed but this build, fabric or dtype cannot serve it.
+// The request is well formed, but this build, fabric or dtype does not support it.
 // The communicator stays usable.
 class Unsupported : public Error {
   using Error::Error;

@@ -1,6 +1,6 @@
 // Parameters that a topology answers, where the caller leaves them open.
 //
-// By name, so that they fit any algorithm, also a user's own:
+// They go by their names, so they fit any algorithm, also a user's own:
 //   node   ranks a node (ranks_a_node in weft/topology.h), or where they lie otherwise
 //   place  the node of each rank (place_of)
 //   tree   the topology as a tree over the ranks (tree_of)
@@ -14,11 +14,12 @@
 
 namespace weft {
 
-// What is to be added to `params`: those of the names above that `algorithm` asks for and neither
-// `params` nor the algorithm's preset has. The first `ranks` ranks of the topology take part.
+// The parameters to add to `params`: those of the names above that `algorithm` asks for and that
+// are neither in `params` nor in the algorithm's preset. The first `ranks` ranks of the topology
+// take part.
 // Throws InvalidArgument if it has fewer, and as the algorithm does. Thread safe.
 Params fit(const Algorithm& algorithm, int ranks, const Params& params, const Topology& topology);
-// The same of `node` and `place` alone, for ranks of which only the node of each is known.
+// The same for `node` and `place` only, if no more than the node of each rank is known.
 Params fit_place(const Algorithm& algorithm, int ranks, const Params& params,
                  const std::vector<int>& place);
 

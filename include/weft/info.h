@@ -1,4 +1,4 @@
-// What this build is and what it found on this machine: what `weft info` prints.
+// This build and its machine, as `weft info` prints them.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct FabricInfo {
   std::string text;  // how it moves bytes, or why it is not there
 };
 
-// Caches alike.
+// Caches of one kind.
 struct CacheInfo {
   int level = 0;
   std::string type;                    // "Data", "Unified"
@@ -41,7 +41,7 @@ struct VariableInfo {
   std::string scope;  // on which ranks it counts
 };
 
-// Where the kernel does not say, strings are empty and numbers zero.
+// If the kernel does not say, strings are empty and numbers zero.
 struct SystemInfo {
   std::string version;          // of Weft
   std::string instruction_set;  // of the reduction loops that were chosen
@@ -67,13 +67,13 @@ struct SystemInfo {
   std::string shared_transparent_huge_pages;  // of shared memory, which shm's segments are
 };
 
-// Reads the machine anew at each call. Thread safe.
+// Reads the machine again at each call. Thread safe.
 SystemInfo system_info();
 
 // All that Weft reads, by name, as they are now.
 std::vector<VariableInfo> environment_variables();
 // One sentence for each variable WEFT_... that Weft does not know: "WEFT_ALGORITM is not a variable
-// of Weft; did you mean WEFT_ALGORITHM?". Weft works without it; whoever starts a job should see
+// of Weft; did you mean WEFT_ALGORITHM?". Weft works without it; a user who starts a job should see
 // it.
 std::vector<std::string> unknown_environment_variables();
 

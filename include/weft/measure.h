@@ -1,4 +1,4 @@
-// What this machine takes, as a topology that the cost model can use.
+// Measures this machine into a topology for the cost model.
 #pragma once
 
 #include "weft/communicator.h"
@@ -14,30 +14,31 @@ struct MeasureOptions {
   int times = 15;
 };
 
-// Measures the ranks of a communicator. In each node, all nodes at once: for each pair the latency
-// of a message and the bandwidth at which one reads what the other wrote; the rates of copies and
-// reductions in caches and beyond, all ranks at once; and what a call and a step take besides.
-// Between nodes, one after the other around: the latency of a message, and the bandwidth of one
-// rank and of all ranks of a node to the next.
+// Measures the ranks of a communicator. All nodes measure at once: for each pair of ranks the
+// latency of a message and the bandwidth at which one reads what the other wrote; the rates of
+// copies and reductions in caches and beyond, all ranks at once; and the further time of a call and
+// of a step. Then node after node measures the way to the next node: the latency of a message, and
+// the bandwidth of one rank and of all ranks.
 //
 // The topology's vertices are the ranks, with their nodes and sockets (by hwloc, of the processors
-// that a rank's thread may run on). With several nodes there follow a port of each, to which its
-// ranks are joined, and one network that joins the ports: whether some nodes are nearer to each
-// other than others is not looked for.
+// that a rank's thread may run on). With several nodes, each node also has a port that joins its
+// ranks, and one network joins the ports. It is not measured whether some nodes are nearer to each
+// other than others.
 //
 // Collective; nothing else may use the communicator meanwhile. Takes some 0.3 s for two ranks, and
-// a few milliseconds more for each further pair; a node more takes what 4 * `times` MiB take.
-// Equal on all ranks. Threads should be pinned, as far as they are in what is to be predicted.
+// a few milliseconds more for each further pair. Each further node takes the time of 4 * `times`
+// MiB.
+// Equal on all ranks. Pin threads if they are pinned in the program to be predicted.
 //
-// Throws Unsupported where ranks outnumber the cores that they have together (they take turns,
-// which no topology describes) or those of one node do not share memory, and what the communicator
-// throws.
+// Throws Unsupported if ranks outnumber their cores (they take turns, and no topology describes
+// that), or if the ranks of one node do not share memory. Also throws the errors of the
+// communicator.
 Topology measure(Communicator& communicator, const MeasureOptions& options = {});
 
-// Seconds that `call` takes until its last rank is through, where it is made over and over: the
-// median of `times`. Each begins when all ranks have met and ends when they meet again, and the
-// time of a meeting is taken off. Zeros are written into the input before each; input_counts are
-// not heeded. Collective; equal on all ranks.
+// Seconds of `call` until its last rank has finished, when it is repeated: the median of `times`.
+// Each begins when all ranks have met and ends when they meet again, less the time of a meeting.
+// Zeros are written into the input before each. input_counts are ignored. Collective; equal on all
+// ranks.
 double seconds_of(Communicator& communicator, const Call& call, int times);
 
 }  // namespace weft

@@ -7,9 +7,9 @@
 //
 // Words used here:
 //   block    a message is cut into blocks: `input_blocks` of the input and
-//            `output_blocks` of the output. Where the collective fixes them (one
-//            a rank) they are the caller's counts, else they are equal with bounds
-//            on cache lines, the last ones shorter or empty.
+//            `output_blocks` of the output. If the collective fixes them (one for each rank) they
+// are the caller's counts. Otherwise they are equal with bounds on cache lines, the last ones
+// shorter or empty.
 //   chunk    a block range is cut into chunks of at most one slot. An empty range
 //            has one empty chunk, so every message of a plan is always sent.
 //   message  what one `put` or `signal` sends to each of its destinations: a
@@ -40,8 +40,8 @@ enum class Verb : std::uint8_t {
   kReduce,  // dst (one or two) = src[0] + src[1] + ..., from the left or as a balanced tree
   kPut,     // like copying src into the own slot and then `signal`, but src may be read
             // late: until a `flush`, or until an event that follows the readers' last reads.
-            // With a dst for each destination, in its output: written there at once where that
-            // is symmetric memory and a message has said where it lies. The reader finds it in the
+            // With a dst for each destination, in its output: written there at once if that is
+            // symmetric memory and a message has said where it lies. The reader finds it in the
             // slot either way; copying it from there to that dst, as it must, then writes nothing.
   kSignal,  // sends the own slot as filled (or nothing) to one or many ranks
   kWait,    // until the next message of a peer on a channel is here
@@ -85,7 +85,7 @@ struct Range {
   auto operator<=>(const Range&) const = default;
 };
 
-// What a step reads or writes.
+// An operand that a step reads or writes.
 //   kInput, kOutput  `range` of rank `rank`'s buffer, and of it the step's current
 //                    chunk. Another rank's needs symmetric memory there, a pair that
 //                    can load and store, and a payload-free message from its owner first.
@@ -136,7 +136,7 @@ enum class Width : std::uint8_t {
   kPlain,   // as in the buffers
   kWide,    // the accumulator type: f32 under f16 and bf16
   kNarrow,  // the type on the wire: bf16 under f32. A step that fills such a slot rounds once, and
-            // what it rounded goes to its other destination as well
+            // writes the rounded value to its other destination as well
 };
 
 // A numbered stream of messages from each rank.
@@ -146,17 +146,17 @@ struct Channel {
   auto operator<=>(const Channel&) const = default;
 };
 
-// Messages of one (source, destination, channel) that may be unreturned at a time: plans are proved
-// with so many, fabrics hold no fewer.
+// How many messages of one (source, destination, channel) may be uncredited at a time. Plans are
+// proved with this number. Fabrics hold at least as many.
 inline constexpr int kMailboxDepth = 8;
 // Channels a plan may use.
 inline constexpr int kMaxChannels = 8;
-// Bytes that a communicator has for the slots of a plan, on each rank: fits the cache that two
-// cores share, and the slots of any built-in plan on eight ranks.
+// Bytes that a communicator has on each rank for the slots of a plan. They fit the cache that two
+// cores share, and hold the slots of any built-in plan on eight ranks.
 inline constexpr std::size_t kSlotBytes = std::size_t{4} << 20;
 
-// What a parameter of a plan is set to: a number, a word (letters, digits and "_"), or a list
-// of numbers, such as an order of ranks.
+// The value of a plan's parameter: a number, a word (letters, digits and "_"), or a list of
+// numbers, such as an order of ranks.
 class Param {
  public:
   Param(int number = 0) : value_(number) {}                  // NOLINT: a number is one
@@ -164,14 +164,14 @@ class Param {
   Param(std::string word);                                   // NOLINT
   Param(const char* word) : Param(std::string(word)) {}      // NOLINT
 
-  // Throw InvalidArgument if it is something else.
+  // Throw InvalidArgument if it is of another kind.
   int number() const;
   const std::string& word() const;
   const std::vector<int>& list() const;
   operator int() const { return number(); }  // NOLINT: most of them are
 
   const std::variant<int, std::string, std::vector<int>>& value() const { return value_; }
-  // Among themselves only, so that a number compares with one as a number.
+  // Only for Param itself, so that a comparison with a number stays one of numbers.
   template <std::same_as<Param> P>
   friend auto operator<=>(const P& a, const P& b) {
     return a.value_ <=> b.value_;
@@ -201,10 +201,10 @@ struct PlanShape {
   std::int32_t input_blocks = 1;
   std::int32_t output_blocks = 1;
   std::vector<Channel> channels;
-  // Where a caller may give a count for each rank: they must all be equal, since blocks are kept
+  // If a caller may give a count for each rank: all counts must be equal, since blocks are kept
   // where others belong.
   bool equal_counts = false;
-  // alltoall: the output may be the input. Of other collectives that is proved of every plan.
+  // alltoall: the output may be the input. For other collectives every plan is proved so.
   bool in_place = false;
   auto operator<=>(const PlanShape&) const = default;
 };

@@ -1,14 +1,14 @@
-// What a plan costs on a topology: the critical path through all ranks' programs.
+// Prices of plans on a topology: the critical path through all ranks' programs.
 //
 // Ranks run their programs step by step. A copy or reduction takes its bytes at the topology's
-// rates, every step its `step`. A message leaves when it is sent, occupies every link of its way
-// for its bytes and the link's overhead, and arrives after the way's latency; its sender goes on
-// meanwhile, as far as its slots allow. Messages of the same depth, which is the longest chain of
-// messages that had to come before, share links, switches and ports evenly while they overlap in
-// time; what deeper ones find still under way they wait for.
+// rates, every step its `step`. A message leaves when it is sent. It occupies every link of its
+// route for its bytes and the link's overhead, and arrives after the route's latency. Meanwhile its
+// sender goes on, as far as its slots allow. The depth of a message is the longest chain of
+// messages that had to come before. Messages of the same depth share links, switches and ports
+// evenly while they overlap in time. Deeper messages wait for those still under way.
 //
-// Where all links are of memory, sending costs the latency only, and the step that uses a payload
-// fetches it at the link's bandwidth.
+// If all links are memory, sending costs only the latency, and the step that uses a payload fetches
+// it at the link's bandwidth.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct PriceOptions {
   DType dtype = DType::kF32;
   // Outputs lie in symmetric memory, where puts with destinations arrive in place.
   bool symmetric = false;
-  // Allreduce and broadcast in place: a copy from the input to the output is none.
+  // Allreduce and broadcast in place: copies from the input to the output cost nothing.
   bool in_place = true;
   // Bytes for the slots of a rank; chunks are shortened to them. kSlotBytes is what communicators
   // have; 0: no limit.
@@ -49,14 +49,14 @@ struct Price {
 
 // `bytes` is the whole message, as nccl-tests count: all blocks of the side that has one for each
 // rank. The first `ranks` ranks of the topology take part, and parameters that `params` leaves open
-// are taken from it (weft/fit.h). Programs of very many steps are written for some ranks only and
-// carried over to those that are alike but for their number.
+// are taken from it (weft/fit.h). Very long programs are written for some ranks only. Those of
+// ranks that differ only in their number follow from them.
 //
-// Throws InvalidArgument for an unknown algorithm, one that refuses `ranks` or `params`, a topology
-// with too few ranks or without a way between two that talk. Thread safe.
+// Throws InvalidArgument for an unknown algorithm, one that refuses `ranks` or `params`, and a
+// topology with too few ranks or without a route between two ranks that talk. Thread safe.
 Price price(std::string_view algorithm, int ranks, std::size_t bytes, const Topology& topology,
             const Params& params = {}, const PriceOptions& options = {});
-// Of a plan at hand. Throws InvalidPlan if it gets stuck.
+// The price of a given plan. Throws InvalidPlan if it gets stuck.
 Price price(const Plan& plan, std::size_t bytes, const Topology& topology,
             const PriceOptions& options = {});
 

@@ -13,15 +13,15 @@ namespace weft {
 class Request {
  public:
   Request() = default;
-  // True once it has finished, well or not. Never blocks.
+  // True once it has finished, also if it failed. Never blocks.
   bool test() const;
-  // Until it has finished. Throws what it failed with. The calling thread may do the work.
-  // zero: the communicator's timeout.
+  // Waits until it has finished. Throws its error. The calling thread may do the work. zero: the
+  // communicator's timeout.
   void wait(std::chrono::milliseconds timeout = std::chrono::milliseconds(0)) const;
-  // What it failed with; null if it has not (yet).
+  // Its error; null if it has not failed (yet).
   std::exception_ptr error() const;
-  // Called once, when it has finished, on the thread that finished it, or at once if it
-  // has. It must not block; it may submit further calls.
+  // `callback` is called once. If the operation has finished it is called at once, else on the
+  // thread that finishes it. It must not block. It may submit further calls.
   void on_finish(std::function<void()> callback) const;
   // For a receive: the rank that sent. Valid when finished.
   int source() const;

@@ -33,15 +33,16 @@ struct SelectionOptions {
   std::string wire = {};      // as CommunicatorOptions
 };
 
-// What a communicator of `ranks` ranks, made in this process's environment, would run for `call`,
-// whose buffers are not looked at. Throws InvalidArgument and Unsupported as the call itself would.
+// The choice of a communicator of `ranks` ranks, made in this process's environment, for `call`. It
+// does not look at the call's buffers. Throws InvalidArgument and Unsupported as the call itself
+// would.
 // Thread safe.
 Selection select(const Call& call, int ranks, const SelectionOptions& options = {});
 
 // The tuning file that such a communicator would read; empty: none.
 std::string tuning_file_for(const SelectionOptions& options);
-// Whether an algorithm for so many ranks, which it does not refuse, reads peers' buffers where they
-// lie: it then needs symmetric memory on all ranks.
+// Whether an algorithm for `ranks` ranks, which it must not refuse, reads peers' buffers in place.
+// It then needs symmetric memory on all ranks.
 bool reaches_into_peers(const Algorithm& algorithm, int ranks);
 // The rows of a tuning file are looked through as when a communicator is made. Throws
 // InvalidArgument naming the file and the row.

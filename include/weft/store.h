@@ -21,9 +21,9 @@ class Store {
 // A store in a directory that all ranks see: one file a key. The directory is made
 // with mode 0700 if it is missing. Ranks of one job need a directory of their own.
 // `part`: the store lies in this directory inside `directory`, which may hold several.
-// Throws InvalidArgument where others could change what ranks read: the directory belongs to
-// another user, or its group or everybody may write to it. One that only holds the store may be
-// root's, and may be written to if it is sticky, as /tmp is.
+// Throws InvalidArgument if others could change what ranks read: the directory belongs to another
+// user, or its group or everybody may write to it. A directory that only contains the store's may
+// be root's. Others may write to it if it is sticky, as /tmp is.
 std::shared_ptr<Store> file_store(const std::string& directory, const std::string& part = {});
 
 // A store among the threads of one process.

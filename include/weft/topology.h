@@ -16,7 +16,7 @@ struct Topology {
     std::string name;
     int node = -1;    // of the cluster; -1: outside of all nodes
     int socket = -1;  // of the node; -1: not said
-    // What all messages that pass through a switch share, in both directions together.
+    // A switch: all messages through it share its bandwidth, in both directions together.
     double latency = 0;
     double bandwidth = 0;  // 0: no limit
   };
@@ -41,12 +41,12 @@ struct Topology {
   // A rank sends one message at a time, in the order of its program; else messages to several
   // ranks go at once and share what links they have in common.
   bool one_port = false;
-  // What a rank itself does. Rates of 0 take no time.
+  // The rates of a rank itself. Rates of 0 take no time.
   double copy = 0;    // bytes a second
   double reduce = 0;  // source bytes a second: a + b of 8 bytes each are 16
   double step = 0;    // seconds for each step of a program
   double call = 0;    // seconds for a call besides its steps
-  // The rates of a rank with so many bytes of buffers, inputs and outputs together.
+  // The rates of a rank with `bytes` bytes of buffers, inputs and outputs together.
   struct Rates {
     double bytes = 0;
     double copy = 0, reduce = 0;  // as above
@@ -60,32 +60,32 @@ struct Topology {
   std::vector<Rates> by_size = {};
 };
 
-// A rank's rates where it has `bytes` of buffers.
+// A rank's rates if it has `bytes` bytes of buffers.
 Topology::Rates rates_at(const Topology& topology, double bytes);
 
 // Throws InvalidArgument naming the first vertex, link or rank that makes no sense.
 void check(const Topology& topology);
-// The same, and that there are so many ranks, of at least one.
+// The same; also throws unless the topology has `ranks` ranks, at least one.
 void check(const Topology& topology, int ranks);
 
 // The node of each of the first `ranks` ranks. Empty if one lies on a vertex without a node.
 // Throws as check() does.
 std::vector<int> place_of(const Topology& topology, int ranks);
-// How many ranks a node has, by the node of each rank, where all have equally many consecutive ones
-// but for the last, which may have fewer. 0: they lie otherwise.
+// How many ranks a node has, by the node of each rank. All nodes must have equally many consecutive
+// ranks, except the last, which may have fewer. 0: they do not.
 int ranks_a_node(const std::vector<int>& place);
 
-// What joins the first `ranks` ranks, as a tree: the parent of each vertex, -1 for the top, ranks
-// first. Where there are several ways (rails) the tree is of the widest links, so that nodes and
-// sockets stay together; vertices that join less than two branches are left out. Empty if
+// The tree that joins the first `ranks` ranks: the parent of each vertex, -1 for the top, ranks
+// first. If there are several routes (rails) the tree has the widest links, so that nodes and
+// sockets stay together. Vertices that join fewer than two branches are left out. Empty if
 // nothing joins the ranks. Throws as check() does.
 // Source: Prim, "Shortest Connection Networks and Some Generalizations", 1957.
 std::vector<int> tree_of(const Topology& topology, int ranks);
 
-// Which way messages go: over the fewest links. Of several such ways between switches the
-// destination's number chooses at each, so that the ways to many ranks spread (d-mod-k in a fat
-// tree). From, to and past ranks that lie on a way it is the one whose highest vertex has the
-// lowest number, as in SimGrid's Floyd zones. Keeps what it has found: not thread safe.
+// The routes of messages: over the fewest links. Among several such routes between switches the
+// destination's number chooses at each switch, so that the routes to many ranks spread (d-mod-k in
+// a fat tree). Among routes from, to or past ranks, the one wins whose highest vertex has the
+// lowest number, as in SimGrid's Floyd zones. Keeps the routes it has found: not thread safe.
 class Routes {
  public:
   struct Hop {

@@ -18,7 +18,7 @@ class Array {
  public:
   Array() = default;
 
-  // To read. What is not contiguous is copied, so the values are those of now.
+  // To read. An array that is not contiguous is copied, so the values are the present ones.
   static Array input(nb::handle object, const std::string& who);
   // To write. Refuses what is read-only or not contiguous.
   static Array output(nb::handle object, const std::string& who);

@@ -1,4 +1,4 @@
-// What each file of this folder adds to the module. module.cc is the index.
+// The parts that each file of this folder adds to the module. module.cc is the index.
 #pragma once
 
 #include <nanobind/nanobind.h>

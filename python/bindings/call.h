@@ -1,4 +1,4 @@
-// One collective call as Python states it, checked and turned into a weft::Call.
+// A collective call from Python, checked and turned into a weft::Call.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 using Counts = std::optional<std::vector<std::size_t>>;
 
-// What the Python side passes for every collective; what does not apply keeps its default.
+// The arguments that Python passes for every collective; what does not apply keeps its default.
 struct CallArguments {
   std::string collective;
   nb::object input;   // None where this rank has none

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-// Owners may go away on the engine's progress thread, which never takes the GIL. What
-// they owned is kept here until a thread that has the GIL comes by.
+// Owners may go away on the engine's progress thread, which never takes the GIL. Their objects are
+// kept here until a thread with the GIL releases them.
 template <typename T>
 class Graveyard {
  public:

@@ -25,7 +25,7 @@ Bytes symmetric_bytes(std::size_t bytes) {
 
 }  // namespace
 
-// What is not contiguous lies in a copy, as it would in a call.
+// An array that is not contiguous lies in a copy, as in a call.
 bool is_symmetric(nb::handle x) {
   const Array array = Array::input(x, "is_symmetric: x");
   const std::size_t bytes = array.count() * weft::size_of(array.dtype());

@@ -61,7 +61,7 @@ Index index_of(int base, int first, int stride, int modulus) {
   return {base, first, stride, modulus};
 }
 
-// What all plan values have: they compare, and they print.
+// The methods of all plan values: they compare, and they print.
 template <typename T>
 nb::class_<T> value(nb::module_& m, const char* name, const char* doc) {
   return nb::class_<T>(m, name, doc)

@@ -1,4 +1,4 @@
-// What the files about plans share.
+// The shared parts of the files about plans.
 #pragma once
 
 #include <string>

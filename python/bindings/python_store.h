@@ -11,6 +11,6 @@ namespace nb = nanobind;
 
 // A tuple is the directory and the part of a file_store. Any other object has
 //   set(key: str, value: bytes) and get(key: str, seconds: float) -> bytes,
-// and get raises weft.Timeout when the key is not there in time; it is called with the
-// GIL taken anew, from whatever thread makes the communicator.
+// and get raises weft.Timeout when the key is not there in time; it is called with the GIL taken
+// again, from the thread that makes the communicator.
 std::shared_ptr<weft::Store> store_of(nb::object store);

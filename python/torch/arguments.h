@@ -30,8 +30,8 @@ std::vector<std::size_t> counts_of(at::TensorList tensors, const Element& elemen
 // Whether all have as many elements as the first.
 bool uniform(at::TensorList tensors);
 
-// How many tensors from the front of `tensors` one coalesced call serves: small ones of one type,
-// which are worth a copy that spares a call. Equal on all ranks, as the tensors' sizes are.
+// How many tensors from the front of `tensors` go into one coalesced call: small ones of one type.
+// A copy costs less than a call for them. Equal on all ranks, as the tensors' sizes are.
 std::size_t pack(at::TensorList tensors);
 // The ranks' parts of contiguous tensors: first those of rank 0, one of each tensor.
 std::vector<at::Tensor> parts_by_rank(at::TensorList tensors, int size);

@@ -1,4 +1,4 @@
-// What a thread's operations do between two calls: coalescing, and estimates of time.
+// A thread's blocks of operations: coalescing, and estimates of time.
 #include <utility>
 
 #include "gil.h"

@@ -85,7 +85,8 @@ void CompletionPool::serve() {
     if (threads_ == busy_) spawn_if_possible();
     lock.unlock();
     try {
-      // Tasks let go of Python objects: see ending.h. What comes too late is left to the system.
+      // Tasks let go of Python objects: see ending.h. Tasks that come too late are left to the
+      // system.
       if (!interpreter_ends()) task.run(task.subject);
     } catch (const std::exception& error) {
       LOG(ERROR) << "weft: a callback of a future threw: " << error.what();

@@ -33,7 +33,7 @@ class CompletionPool {
   // Waits until no task is left, at most until the deadline.
   void drain(std::chrono::steady_clock::time_point deadline);
 
-  // Makes sure that a thread is there, since whoever posts may not be the one to make it.
+  // Makes sure that there is a thread, since the thread that posts may not be allowed to make one.
   // Throws std::system_error if there can be none.
   void prepare();
   // Runs the task on a thread of the pool, soon.

@@ -1,4 +1,4 @@
-// What operations cost on this group: the price of the plans that would run on a topology that was
+// Prices of operations on this group: those of the plans that would run, on a topology that was
 // measured once.
 #pragma once
 
@@ -19,7 +19,8 @@ class Costs {
   static Costs measured(Communicator& communicator);
 
   // Microseconds, without what torch takes itself. Operations count one after another. Calls are
-  // priced as `communicator` would run them, on buffers that lie alike on all ranks; where counts
+  // priced as `communicator` would run them, on buffers in the same kind of memory on all ranks;
+  // where counts
   // differ by rank, as if each had its share of this rank's bytes. Throws as the calls would.
   double of(const Job& job, const Communicator& communicator) const;
 

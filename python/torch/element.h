@@ -12,8 +12,8 @@
 
 namespace weft::torch_adapter {
 
-// How Weft counts elements: `units` of `dtype` are one element of the tensor. Where Weft has
-// no such type (float8_e4m3fnuz, say) an element is its bytes.
+// How Weft counts elements: `units` of `dtype` are one element of the tensor. If Weft has no such
+// type (for example float8_e4m3fnuz) an element is its bytes.
 struct Element {
   DType dtype;
   std::size_t units;

@@ -14,8 +14,8 @@ namespace weft::torch_adapter {
 // Thread safe. A forked child knows none of its parent's.
 void settle_at_the_end(const std::shared_ptr<Communicator>& communicator);
 
-// For `atexit`, without the GIL: gives what is under way in all of those five seconds, then aborts
-// it; and gives the callbacks of futures five seconds more.
+// For `atexit`, without the GIL: gives the operations under way in these communicators five
+// seconds, then aborts them; and gives the callbacks of futures five seconds more.
 void end_of_program();
 
 }  // namespace weft::torch_adapter

@@ -1,4 +1,4 @@
-// What Weft throws, as the exceptions that torch turns into Python's.
+// Weft's errors as the exceptions that torch turns into Python's.
 //
 //   Weft                                     c10                    Python
 //   InvalidArgument                          BadArgument            weft.InvalidArgument

@@ -29,7 +29,8 @@ struct __attribute__((visibility("hidden"))) Attached {
     callback = {};
   }
 
-  // What the callback returns. Throws std::runtime_error with what it raises, as torch does.
+  // The value that the callback returns. Throws std::runtime_error with what it raises, as torch
+  // does.
   c10::IValue call() const {
     py::gil_scoped_acquire gil;
     try {

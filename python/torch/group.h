@@ -1,5 +1,5 @@
-// What a process group shares with its operations, which may outlive it: its name, and who wants
-// to know of their ends.
+// The state that a process group shares with its operations, which may outlive it: its name, and
+// the hook for their ends.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ class Group : public std::enable_shared_from_this<Group> {
   // Until the hook has been called for everything that was started.
   void wait_for_hooks();
 
-  // Of the first operation whose failure this rank has seen.
+  // Records a failed operation that this rank has seen; error() is that of the first.
   void failed(const std::exception_ptr& failure);
   c10d::ErrorType error() const { return error_.load(std::memory_order_relaxed); }
 

@@ -26,7 +26,7 @@ std::byte* data_of(const at::Tensor& tensor, bool written) {
                                          : const_cast<void*>(tensor.const_data_ptr()));
 }
 
-// Where the tensors lie if they lie one after another; null if they are all empty.
+// The address of the tensors if they lie one after another; null if they are all empty.
 std::optional<std::byte*> in_a_row(at::TensorList tensors, bool written) {
   std::byte* begin = nullptr;
   std::byte* end = nullptr;

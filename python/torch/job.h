@@ -23,15 +23,16 @@ struct Transfer {
   void* data;
   std::size_t count;
   DType dtype;
-  int peer;  // kAnySource for a receive from whoever sends
+  int peer;  // kAnySource for a receive from any rank
   int tag;
 };
 
-// Movable; nothing that a call points to moves with it. The tensors themselves must live
-// until the calls have finished: that is the holder's affair. One thread at a time.
+// Movable; nothing that a call points to moves with it. The tensors themselves must live until the
+// calls have finished; the holder sees to that. One thread at a time.
 class Job {
  public:
-  // Where Weft finds these tensors, one after another. `site` is for messages: a tensor
+  // The address at which Weft finds these tensors, one after another. `site` is for messages: a
+  // tensor
   // with several elements in one place can be read but not written.
   const void* read(at::TensorList tensors);
   void* write(const Site& site, at::TensorList tensors);

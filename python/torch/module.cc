@@ -25,7 +25,7 @@ c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::Store>& 
   return c10::make_intrusive<ProcessGroupWeft>(store, rank, size, std::move(options));
 }
 
-// As torch's own Work gives it, but for the order of callbacks: see strands.h.
+// Like that of torch's own Work, except for the order of callbacks: see strands.h.
 py::object future_of(WorkWeft& work) {
   auto future = work.getFuture();
   if (work.in_order())

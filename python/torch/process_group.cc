@@ -20,7 +20,7 @@ namespace weft::torch_adapter {
 
 namespace {
 
-// What a synchronous call leaves in a profile: the same record as a Work's.
+// The record of a synchronous call in a profile: the same as a Work's.
 class Record {
  public:
   Record(const Operation& operation, const std::vector<at::Tensor>& inputs) {

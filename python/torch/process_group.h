@@ -1,8 +1,8 @@
 // c10d's backend over a Weft communicator: init_process_group("weft").
 //
 // Each method turns tensors into one or a few weft::Call and nothing else. Ranks are the
-// group's own. Where the caller does not want a handle (opts.asyncOp is false) the call runs
-// on its thread and there is no Work.
+// group's own. If the caller wants no handle (opts.asyncOp is false), the call runs on its thread
+// and there is no Work.
 #pragma once
 
 #include <atomic>
@@ -96,7 +96,7 @@ class ProcessGroupWeft final : public c10d::Backend {
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override;
   // The same out of place, on the caller: the result, contiguous. Writes nothing to `tensor`.
   at::Tensor all_reduced(const at::Tensor& tensor, const c10d::ReduceOp& op);
-  // What allreduce does with a sparse tensor. It has finished when it returns.
+  // Allreduce of a sparse tensor. It has finished when it returns.
   WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& opts) override;
   WorkPtr allreduce_coalesced(Tensors& tensors,
                               const c10d::AllreduceCoalescedOptions& opts) override;
@@ -129,7 +129,7 @@ class ProcessGroupWeft final : public c10d::Backend {
   WorkPtr recvAnysource(Tensors& tensors, int tag) override;
 
  private:
-  // What a thread has begun and not ended.
+  // The blocks that a thread has begun and not ended.
   struct Block {
     bool coalescing = false;
     Job job;  // what was noted
@@ -148,7 +148,8 @@ class ProcessGroupWeft final : public c10d::Backend {
   Block& open_block();
   // Once it has neither purpose.
   void close_block(const Block& block);
-  // What an operation's body returns. A failure between startCoalescing and endCoalescing is kept;
+  // The return value of an operation's body. A failure between startCoalescing and endCoalescing is
+  // kept;
   // one in an estimate ends that.
   template <typename Body>
   WorkPtr attempt(Body&& body);

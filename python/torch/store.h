@@ -10,8 +10,8 @@
 namespace weft::torch_adapter {
 
 // `store` is shared by the ranks of one group and by nothing else; `name` is that of one of its
-// communicators. One that is made again over a store that outlives it (torchrun's does) finds none
-// of its old keys, as long as all ranks have made it equally often.
+// communicators. torchrun's store outlives its user. A store made again over it finds none of its
+// old keys, if all ranks have made it equally often.
 std::shared_ptr<Store> make_store(c10::intrusive_ptr<c10d::Store> store, int rank,
                                   const std::string& name);
 

@@ -1,8 +1,9 @@
 // The order in which callbacks run that Python attaches to the futures of collectives.
 //
-// A callback may start collectives: PowerSGD's does, and those of the quantization hooks. Left to
-// themselves callbacks run when their future happens to complete, or at once on the thread that
-// attaches them if it has: before one rank's next collective, after another's. So
+// A callback may start collectives: PowerSGD's does, and those of the quantization hooks. Without
+// strands a callback runs when its future completes, or at once on the thread that attaches it if
+// the future has completed. On one rank that may be before the next collective, on another rank
+// after it. So
 //   - a callback never runs on the thread that attaches it;
 //   - callbacks that one strand attaches to futures of one group run on a strand of their own, one
 //     after another, in the order in which they were attached;

@@ -57,7 +57,7 @@ SymmetricPool::Block SymmetricPool::take_kept(std::size_t bytes) {
   auto best = kept_.end();
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {
     const bool fits = it->bytes >= bytes && it->bytes - it->bytes / 4 <= bytes;
-    // Of equals the last: it may still be in a cache.
+    // Among equals the last: it may still be in a cache.
     if (fits && (best == kept_.end() || it->bytes <= best->bytes)) best = it;
   }
   if (best == kept_.end()) return {};

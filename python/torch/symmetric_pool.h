@@ -1,7 +1,7 @@
 // Symmetric memory for tensors, kept for the next one.
 //
-// Making symmetric memory is dear (a file, a mapping here and on every peer, a fault for each
-// page), and FSDP allocates its buffers anew in every step. So blocks that come back are kept while
+// Making symmetric memory is expensive (a file, a mapping here and on every peer, a fault for each
+// page), and FSDP allocates new buffers in every step. So blocks that come back are kept while
 // a process group lives: in all at most twice the bytes that were in use at once.
 #pragma once
 

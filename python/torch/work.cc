@@ -25,7 +25,7 @@ void distrust_after_failure(const WorkWeft::Requests& requests) {
     if (request.error()) SymmetricPool::instance().distrust();
 }
 
-// What an operation needs whose Work is gone. Tensors may have Python objects, so the
+// The part of an operation that outlives its Work. Tensors may have Python objects, so the
 // completion pool lets them go, never the thread that finishes the operation.
 struct Remains {
   std::vector<at::Tensor> inputs;
@@ -56,7 +56,7 @@ c10d::WorkResult kind_of(const std::exception_ptr& failure) {
 }
 
 // An allgather's future has one tensor with a first dimension for the ranks, as NCCL's: the
-// stock quantization hooks index it so. Where ranks differ in size it has them one by one.
+// stock quantization hooks index it so. If ranks differ in size it has them one by one.
 std::vector<at::Tensor> stacked(const std::vector<at::Tensor>& outputs) {
   for (const at::Tensor& output : outputs)
     if (output.sizes() != outputs[0].sizes()) return outputs;
@@ -166,8 +166,8 @@ void WorkWeft::arm() {
   CompletionPool::instance().prepare();
   armed_ = true;
   unfinished_.store(static_cast<int>(requests_.size()), std::memory_order_relaxed);
-  // One reference for all callbacks. The last of them passes it to the pool: this may be the
-  // last reference, and tensors must not be let go on the thread that finishes the request.
+  // One reference for all callbacks. The last callback passes it to the pool. It may be the last
+  // reference, and tensors must not be released on the thread that finishes the request.
   c10::intrusive_ptr<WorkWeft>::reclaim_copy(this).release();
   for (const Request& request : requests_) request.on_finish([this] { request_finished(); });
 }

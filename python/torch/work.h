@@ -39,7 +39,7 @@ class WorkWeft final : public c10d::Work {
   // While it is made, before others see it: what is to be submitted, and the request of each.
   const Job& job() const { return job_; }
   void add(Request request) { requests_.push_back(std::move(request)); }
-  // All is submitted. What has to happen at the end will, with nobody waiting.
+  // All is submitted. The end of the operation happens also if nobody waits.
   void started();
 
   bool isCompleted() override;
@@ -88,7 +88,7 @@ class WorkWeft final : public c10d::Work {
   Requests requests_;
   std::weak_ptr<Communicator> communicator_;
 
-  // Release-stored after copying back: whoever sees it sees the outputs.
+  // Release-stored after copying back: a thread that sees it sees the outputs.
   std::atomic<bool> settled_{false};
   std::exception_ptr settling_error_;  // set before settled_
 

@@ -46,7 +46,7 @@ struct Levels {
   int leaders, pieces;
   std::string inner, outer;
 
-  // Of so many ranks of a node those that may lead: recursive halving leaves some out.
+  // How many of a node's ranks may lead: recursive halving leaves some out.
   int able(int size) const { return inner == "rabenseifner" ? power_of_two_in(size) : size; }
   // The place in its node of who leads a share there. Spaced, so that few leaders do not share
   // what connects neighbours.
@@ -89,8 +89,8 @@ class Member {
   Hops reduce_in_node(int piece) const { return reduce(levels_.inner, inside(piece)); }
   Hops spread_in_node(int piece) const { return spread(levels_.inner, inside(piece)); }
 
-  // All shares that this rank leads, side by side. Who leads none has as many hops, in which
-  // nothing is done, so that the ranks of a node meet in the same ones.
+  // All shares that this rank leads, side by side. A rank that leads nothing has as many hops
+  // without steps, so that the ranks of a node meet in the same hops.
   Hops across(int piece) const {
     const int local = levels_.nodes.local(rank_);
     std::vector<Hops> shares;

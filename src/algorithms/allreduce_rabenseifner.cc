@@ -7,8 +7,8 @@
 // Ranks 1 and 2 complete y[2] and y[1]: a rank's block is its number with the bits reversed.
 // Six ranks: 4 and 5 first hand their inputs to 0 and 1, and are sent the result at the end.
 //
-// The nearest rank by number is the first peer, as in Rabenseifner's own code and in MPICH: where
-// nodes have ranks in a row, the longest messages stay in the node.
+// The nearest rank by number is the first peer, as in Rabenseifner's own code and in MPICH. If
+// nodes have consecutive ranks, the longest messages stay in the node.
 //
 // Steps 2 log2 P, bytes sent 2n(P-1)/P (+ 2 steps, 2n bytes where P is no power of two).
 // Whole halves are added up before the next step, in the output: f16 and bf16 partial sums

@@ -9,9 +9,9 @@
 // Six ranks: 4 and 5 first hand their inputs to 0 and 1, which count them as their own, and
 // are told the result.
 //
-// Steps log2 P (+ 2 where P is no power of two), bytes sent n log2 P. The own sum is not kept
-// but added up anew from the messages of the earlier steps, which stay uncredited until the end:
-// so partial sums are never rounded to f16 or bf16. Inputs are copied into a slot, not put: a
+// Steps log2 P (+ 2 where P is no power of two), bytes sent n log2 P. The own sum is not kept. It
+// is added up again from the messages of the earlier steps, which stay uncredited until the end. So
+// partial sums are never rounded to f16 or bf16. Inputs are copied into a slot, not put: a
 // peer holds them to the end, when in place this rank has overwritten its own.
 //
 // Source: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, on allreduce; the extra ranks:

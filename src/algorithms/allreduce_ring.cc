@@ -5,8 +5,8 @@
 //   hop 2   rank 0 sends x0[2] + x3[2], rank 1 x1[3] + x0[3], ...;
 //   hop 3   rank 0 sends x0[1] + (x3[1] + x2[1]), ...; now rank 1 completes y[1];
 //   hop 4-6 rank 1 sends y[1], then passes on y[0], then y[3]; the others alike.
-// A chunk makes all six hops before the next one starts, so a partial sum never has to be kept:
-// it goes from one slot, plus the own input, into the next, in float32 under f16 and bf16.
+// A chunk makes all six hops before the next chunk starts. So no partial sum has to be kept: it
+// goes from one slot, plus the own input, into the next slot, in float32 under f16 and bf16.
 //
 // Steps 2(P-1), bytes sent 2n(P-1)/P, least possible, to one neighbour only.
 //

@@ -1,6 +1,6 @@
-// Allreduce in two levels whose partial sums are subtrees of the one tree over ranks, so that it
-// gives the bits of every other reproducible plan and still sends a node's sum across, not its
-// ranks' inputs.
+// Allreduce in two levels. Its partial sums are subtrees of the one tree over ranks, so it gives
+// the bits of every other reproducible plan. Still it sends a node's sum across, not its ranks'
+// inputs.
 //
 // Four ranks, node = 2: nodes {0, 1} and {2, 3}, a block each; block 0 belongs to rank 0, 1 to rank
 // 2, 2 to rank 1, 3 to rank 3. Rank 0, chunk by chunk:

@@ -1,7 +1,7 @@
 // Direct all-to-all: everyone sends to everyone at once.
 //
 // Four ranks; rank 1 puts its blocks for 2, 3 and 0, copies its own, and a trip later copies what
-// 0, 3 and 2 have put for it. Blocks may be of any sizes: each pair goes by its own.
+// 0, 3 and 2 have put for it. Blocks may have any sizes: each pair uses its own block's size.
 //
 // Steps 1, bytes sent (P-1)n, of n a block.
 //

@@ -2,7 +2,7 @@
 //
 // Four ranks, round i: rank r exchanges with r xor i: 0-1 and 2-3, then 0-2 and 1-3, then 0-3
 // and 1-2. Three ranks, no power of two: round i sends to r + i and receives from r - i.
-// Blocks may be of any sizes: each pair goes by its own.
+// Blocks may have any sizes: each pair uses its own block's size.
 //
 // Steps P-1, bytes sent (P-1)n, of n a block; no rank is ever sent to by two.
 //

@@ -2,8 +2,8 @@
 //
 // Four ranks; rank 1 copies its blocks for 2, 3 and 0 into slots and signals them, copies its own,
 // and a trip later copies what 0, 3 and 2 have sent into its output. A chunk of every block has
-// been read before the same chunk of any is written, so the output may be the input. Blocks may be
-// of any sizes: each pair goes by its own.
+// been read before the same chunk of any is written, so the output may be the input. Blocks may
+// have any sizes: each pair uses its own block's size.
 //
 // Steps 1, bytes sent (P-1)n, of n a block.
 //

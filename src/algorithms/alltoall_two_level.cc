@@ -38,7 +38,7 @@ struct Between {
   int sender(int place) const { return nodes.members(from)[static_cast<std::size_t>(place)]; }
   int receiver(int place) const { return nodes.members(to)[static_cast<std::size_t>(place)]; }
 
-  // What the sender at one place has the receiver at another take in: a run of its blocks.
+  // The blocks that the sender at one place gives to the receiver at another: consecutive blocks.
   struct Run {
     int input, output, count;  // first block there and here
   };
@@ -64,7 +64,8 @@ void take_across(Builder& b, const Between& between, int channel) {
       take(b, b.output(run.output, run.count), between.sender(place), channel);
 }
 
-// What this rank has taken in, to whom it belongs. Everything is read before anything is written.
+// Sends the blocks that this rank has received to their owners. Everything is read before anything
+// is written.
 void hand_out(Builder& b, const Between& between, int channel) {
   const int me = between.nodes.local(b.rank()), senders = between.senders(),
             receivers = between.receivers();

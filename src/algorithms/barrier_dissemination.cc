@@ -1,7 +1,7 @@
 // Dissemination barrier: in step k rank r tells r + 2^k, and hears from r - 2^k.
 //
-// Four ranks: rank 0 tells 1, hears from 3; tells 2, hears from 2. What 2 says it said after it
-// had heard from 1, so 0 has heard, directly or not, from all.
+// Four ranks: rank 0 tells 1, hears from 3; tells 2, hears from 2. Rank 2 sends after it has heard
+// from 1. So 0 has heard from all, directly or not.
 //
 // Steps ceil(log2 P), no payload.
 //

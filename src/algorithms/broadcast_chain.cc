@@ -4,8 +4,8 @@
 // and rank 0 sends chunk 2. From root 2 the chain is 2 -> 3 -> 0 -> 1. With order = [0,2,1,3] it
 // is 2 -> 1 -> 3 -> 0: the order closes to a ring, which is cut before the root.
 //
-// Steps P - 2 + chunks, bytes sent n a rank, to one neighbour only: the best of all for long
-// messages over a network that is slow against its memory.
+// Steps P - 2 + chunks, bytes sent n a rank, to one neighbour only. It is the best for long
+// messages over a network that is slower than memory.
 //
 // Parameter order: the ranks as the chain passes them, [] for 0 .. P-1.
 //

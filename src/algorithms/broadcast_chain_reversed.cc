@@ -2,8 +2,8 @@
 //
 // Four ranks, node = 4, root 0: 0 -> 3 -> 2 -> 1. With node = 2 nothing changes: 0 -> 1 -> 2 -> 3.
 // A node keeps its first rank in front and has the others in falling order; the last one may be
-// smaller. From another root the ring that this gives is cut before it: with node = 4 from root 2
-// the chain is 2 -> 1 -> 0 -> 3.
+// smaller. For another root, the ring is cut before the root: with node = 4 and root 2 the chain is
+// 2 -> 1 -> 0 -> 3.
 //
 // This is the source's topology-aware chain to the letter. In a full-duplex tree it uses the same
 // links as broadcast/chain, in the other direction; broadcast/chain_walk is what is built for them.

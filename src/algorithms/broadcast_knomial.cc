@@ -3,8 +3,8 @@
 // Four ranks, root 0, radix 2: 0 -> 2 -> 3 and 0 -> 1. With radix 4: 0 -> 1, 2, 3. From another
 // root the ranks count from it.
 // Counted so, a rank's parent has its lowest digit other than 0 to the base k cleared; its
-// children have one digit below that set. The largest subtree is served first in the list, but one
-// message serves all children: it is written once.
+// children have one digit below that set. The largest subtree is first in the list, but one message
+// goes to all children: it is written once.
 //
 // Steps log_k P, bytes sent n (k-1) log_k P at the root. Parameter radix: k, default 2.
 //

@@ -6,8 +6,8 @@
 //   rank 2   passes the slot of 0 on through its own to 3, and only then copies it to its output;
 //   1 and 3  copy the slot of 0, of 2, to their outputs.
 // With buffers in a GPU and slots in the host's memory these are the source's steps: one copy down
-// at the root, a broadcast among hosts, a copy up at each receiver, which the next hop does not
-// wait for. The tree never touches a caller's buffer. With all of it in one memory the root's
+// at the root, a broadcast among hosts, a copy up at each receiver. The next hop does not wait for
+// the copy up. The tree never touches a caller's buffer. With all of it in one memory the root's
 // copy is one more than broadcast/knomial makes.
 //
 // Steps log_k P, after one copy of n bytes; bytes sent n (k-1) log_k P at the root. Parameter

@@ -5,8 +5,8 @@
 //   ring      hop 1: 0 -> 1 block 0, 1 -> 2 block 1, 2 -> 3 block 2;
 //             hop 2: 0 -> 1 block 3, 1 -> 2 block 0, 2 -> 3 block 1;
 //             hop 3: 0 -> 1 block 2, 2 -> 3 block 0.
-// From another root the ranks count from it. What a rank has of the scatter (the root all, rank 2
-// block 3) does not come to it again around the ring.
+// From another root the ranks count from it. Blocks that a rank has from the scatter (the root all,
+// rank 2 block 3) do not come to it again around the ring.
 //
 // Steps log2 P + P - 1, bytes sent 2n(P-1)/P at the root, n(P-1)/P around the ring: for long
 // messages half the bytes of a tree, without the long pipeline of broadcast/chain.
@@ -57,7 +57,7 @@ class Member {
   int half_of_all() const {
     return static_cast<int>(std::bit_ceil(static_cast<unsigned>(all_.size()))) / 2;
   }
-  // The blocks of a place and of those below it.
+  // The blocks of a place and of the places below it.
   BlockRange subtree(int place) const {
     return {place, place == 0 ? all_.size() : std::min(place & -place, all_.size() - place)};
   }

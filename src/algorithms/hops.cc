@@ -8,7 +8,7 @@ namespace {
 
 Operand output(Builder& b, BlockRange at) { return b.output(at.first, at.count); }
 
-// Where this rank's part of the sum is.
+// Where this rank has its part of the sum.
 Operand part(Builder& b, BlockRange at, bool fresh) {
   return fresh ? b.input(at.first, at.count) : output(b, at);
 }

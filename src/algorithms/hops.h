@@ -1,15 +1,15 @@
 // Hops: what algorithms over whole ranges are made of, beside the phases of phases.h.
 //
 // A phase of phases.h passes chunk by chunk through one section, and keeps partial sums in slots.
-// A phase of this file is a list of hops, each a section of its own: all chunks of a range are
-// exchanged with one peer before the next hop starts, and partial sums are kept in the output
-// (where f16 and bf16 are rounded). Two things follow. Hops that are alike but for an index fold
-// into rounds, so that a ring of a thousand ranks is a program of two sections. And the hops of
-// two phases that work on different blocks can run side by side, whatever their algorithms: this
-// is how a hierarchical collective overlaps its levels (allreduce_multi_leader.cc).
+// A phase of this file is a list of hops, and each hop is a section of its own. All chunks of a
+// range are exchanged with one peer before the next hop starts. Partial sums are kept in the output
+// (where f16 and bf16 are rounded). Two things follow. Hops that differ only in an index fold into
+// rounds, so that a ring of a thousand ranks is a program of two sections. The hops of two phases
+// that work on different blocks can run side by side, with any algorithms. That is how a
+// hierarchical collective overlaps its levels (allreduce_multi_leader.cc).
 //
-// A hop sends before it receives, and is received in the hop that corresponds to it: ranks that
-// write the hops of their phases in one order cannot wait for each other in a circle.
+// A hop sends before it receives, and its messages are received in the corresponding hop. So ranks
+// that write the hops of their phases in one order cannot wait for each other in a circle.
 #pragma once
 
 #include <functional>
@@ -32,11 +32,11 @@ void write_hops(Builder& b, const Hops& hops);
 // not be among them.
 Hops side_by_side(const std::vector<Hops>& phases);
 Hops one_after_the_other(std::vector<Hops> phases);
-// `hops` after so many in which nothing is done.
+// `hops` after `by` hops without steps.
 Hops delayed(Hops hops, std::size_t by);
 
-// Who of a group owns what of a run of blocks: the place p the blocks from bounds[p] to
-// bounds[p + 1], counted from the run's first.
+// The owners of consecutive blocks in a group: place p owns the blocks from bounds[p] to bounds[p +
+// 1], counted from the first.
 struct Owned {
   Group group;
   int first;
@@ -62,7 +62,7 @@ struct Level {
 // Around a ring: size - 1 hops each.
 Hops reduce_ring(const Level& level);
 Hops spread_ring(const Level& level);
-// Recursive halving, and its inverse; log2 hops of halving messages. Of a single owner it is a
+// Recursive halving, and its inverse; log2 hops of halving messages. With a single owner it is a
 // binomial tree. Places from the largest power of two on must own nothing: they hand in first and
 // are told last, one hop each.
 Hops reduce_halving(const Level& level);

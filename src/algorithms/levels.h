@@ -1,13 +1,13 @@
 // Levels: the direct exchange in a node and across nodes, of which collectives of two levels are
 // made.
 //
-// For each share of the message (shares.h) that another node owns a node has a deputy: it adds up
-// the node's part of that share and sends one sum across, and what the owner sends it shares in the
-// node. So every rank leads, and between two nodes each pair of local ranks talks.
+// For each share of the message (shares.h) that another node owns, a node has a deputy. The deputy
+// adds up the node's part of that share and sends one sum across. It also spreads in the node what
+// the owner sends. So every rank leads, and between two nodes each pair of local ranks talks.
 //
-// A node goes through its deputies' work in turns, a share a rank, the next node first. In a turn
-// ranks send what the one after needs, then take what the one before has sent: nobody is more than
-// two messages ahead of another, whatever the number of nodes. Chunks overlap: while sums of one
+// A node goes through its deputies' work in turns, a share a rank, the next node first. In a turn a
+// rank sends what the next one needs, then takes what the previous one has sent. So no rank is more
+// than two messages ahead of another, for any number of nodes. Chunks overlap: while sums of one
 // cross, the next is added up in the node.
 #pragma once
 
@@ -59,7 +59,7 @@ class ReduceLevels {
 // Allgather of the shares into the output.
 class GatherLevels {
  public:
-  // In what type shares are sent, but for those that a node shares: plain or narrow.
+  // The type in which shares are sent, except within a node: plain or narrow.
   GatherLevels(Builder& b, const Shares& shares, Width width = Width::kPlain);
   // Whom an own share is sent to, and on which channel: the own node, and the deputies in others.
   std::vector<int> listeners(int share) const;

@@ -1,4 +1,4 @@
-// Which ranks share a node: what algorithms of two levels know of a cluster.
+// Which ranks share a node. Algorithms of two levels know nothing else of a cluster.
 //
 // Two parameters say it. `node` = m: m consecutive ranks a node, the last node has what is left.
 // `place` = a list with the node of each rank, in any order and of any sizes; where it is given
@@ -27,7 +27,7 @@ class Nodes {
     return members_[static_cast<std::size_t>(node)];
   }
   int size(int node) const { return static_cast<int>(members(node).size()); }
-  // The first of those with the most ranks.
+  // The first of the nodes with the most ranks.
   int largest_node() const;
   int largest() const { return size(largest_node()); }  // its ranks
   int least() const;                                    // of the smallest
@@ -41,7 +41,7 @@ class Nodes {
   std::vector<std::vector<int>> members_;
 };
 
-// By the plan's parameters, whose defaults are recorded.
+// From the plan's parameters, whose defaults are recorded.
 Nodes nodes_of(Builder& b);
 // The same before there is a plan. Requires that refusal_of_nodes finds nothing.
 Nodes nodes_of(int ranks, const Params& params);

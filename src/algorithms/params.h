@@ -1,4 +1,4 @@
-// What algorithms say of parameters that they cannot take.
+// The errors of algorithms about parameters that they refuse.
 #pragma once
 
 #include <string>

@@ -1,13 +1,13 @@
 // Phases: what algorithms are made of.
 //
-// A phase writes its steps into the chunked section that is open. Phases written one after
-// the other therefore work chunk by chunk: a chunk passes all of them before the next one
-// starts, and nothing is stored between them but what the plan's buffers hold. A phase runs
-// on a Group, so the same function serves all ranks, the ranks of a node, or one rank of
-// each node (allreduce_two_level.cc is nothing but phases in phases).
+// A phase writes its steps into the chunked section that is open. So phases written one after the
+// other work chunk by chunk. A chunk passes all of them before the next chunk starts. Nothing is
+// stored between them except in the plan's buffers. A phase runs on a Group. So the same function
+// works for all ranks, the ranks of a node, or one rank of each node (allreduce_two_level.cc is
+// only phases in phases).
 //
-// Steps of a phase are written in one order on all ranks ("hop" by hop), each rank sends
-// before it receives, and no rank is ever more than a few messages ahead of another. That is
+// Steps of a phase are written in one order on all ranks ("hop" by hop). Each rank sends before it
+// receives. No rank is more than a few messages ahead of another. That is
 // why a few slots a channel are enough.
 #pragma once
 
@@ -20,9 +20,9 @@
 namespace weft {
 
 // The part of a sum over ranks that has reached this rank, not yet added up: for one chunk of
-// one block, its terms in order. Adding up late costs one pass over memory, rounds once, and
-// needs no place to keep a partial sum in: it goes straight into the slot or buffer that wants
-// it. Messages among the terms are held (waited for, not credited) until `release`.
+// one block, its terms in order. Adding up late costs one pass over memory, rounds once, and needs
+// no memory for a partial sum: the sum goes straight into the slot or buffer that needs it.
+// Messages among the terms are held (waited for, not credited) until `release`.
 struct Sum {
   struct Message {
     int from;
@@ -57,8 +57,9 @@ void take(Builder& b, const Operand& output, int from, int channel);
 // Puts a range of the own output into the same range of others' outputs.
 void put_everywhere(Builder& b, const Operand& output, const std::vector<int>& to, int channel);
 // output = scale * sum, the one place where a plan scales. Puts the result on to the outputs of
-// `to`, if there are any: a copy writes a slot's lines without fetching them from the core that
-// read them last, which the stores of a reduction would. On a narrow channel it goes out, and stays
+// `to`, if there are any. A copy writes a slot's lines without fetching them from the core that
+// read them last. The stores of a reduction would fetch them. On a narrow channel it goes out, and
+// stays
 // here, as rounded into a slot. Releases.
 void store(Builder& b, const Operand& output, const Sum& sum, const std::vector<int>& to = {},
            int channel = -1);
@@ -80,8 +81,8 @@ using Contribution = std::function<Sum(int place)>;
 // Around a ring; size - 1 hops. A partial sum starts at the right neighbour of its owner and
 // grows by one contribution a hop.
 Sum ring_reduce_scatter(Builder& b, const Group& group, const Wire& wire, const Contribution& mine);
-// Every rank sends to every other, 1 hop; the terms are in the order of places, so the
-// result has the same bits whoever adds up.
+// Every rank sends to every other, 1 hop; the terms are in the order of places, so the result has
+// the same bits on every rank that adds up.
 Sum direct_reduce_scatter(Builder& b, const Group& group, const Wire& wire,
                           const Contribution& mine);
 // Its two halves, for pipelines that put a lag between them. `collect` needs the channel
@@ -94,8 +95,8 @@ using BlockOf = std::function<Operand(int place)>;
 // Called when the block of `place` is in the own output.
 using Arrived = std::function<void(int place)>;
 
-// Allgathers of one block a place. The caller has sent the own block on `channel` already,
-// since it knows best from where: to the right neighbour for the ring, to all others for direct.
+// Allgathers of one block a place. The caller has already sent the own block on `channel`, since it
+// knows the source: to the right neighbour for the ring, to all others for direct.
 void ring_allgather(Builder& b, const Group& group, int channel, const BlockOf& block,
                     const Arrived& arrived = {});
 void direct_allgather(Builder& b, const Group& group, int channel, const BlockOf& block,

@@ -4,8 +4,8 @@
 //   rank 2   takes x3[0] from 3, sends x2[0] + x3[0] to rank 0;
 //   rank 3   takes x2[1] from 2, sends x2[1] + x3[1] to rank 0;
 //   rank 0   y = x0 + x1 + what has come across, a share at a time.
-// In the root's node the root leads all shares. Of several nodes each waits for those below it in
-// the tree, adds their sums to its own, and sends one on.
+// In the root's node the root leads all shares. Each node waits for the nodes below it in the tree,
+// adds their sums to its own, and sends one sum on.
 //
 // Parameters
 //   node, place   which ranks share a node, as in nodes.h: any number a node, in any order
@@ -62,7 +62,7 @@ struct Shape {
     }
     return turns;
   }
-  // Shares that one rank leads at most, but for the root, which sends none.
+  // The most shares that one rank leads; the root sends none.
   int most_led() const {
     int least = leaders;
     for (int number = 1; number < nodes.count(); ++number) least = std::min(least, abreast(number));

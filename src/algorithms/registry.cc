@@ -85,7 +85,7 @@ class Registry {
     std::string name = algorithm.name;
     added_.insert_or_assign(std::move(name),
                             std::make_shared<const Algorithm>(std::move(algorithm)));
-    // release: whoever sees the new number finds the new algorithm.
+    // release: a thread that sees the new number finds the new algorithm.
     generation_.fetch_add(1, std::memory_order_release);
   }
 

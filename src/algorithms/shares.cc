@@ -6,11 +6,12 @@
 namespace weft {
 namespace {
 
-// Of one rank: with more a trip would have more messages for one peer than go at a time.
+// The most shares of one rank. With more, a trip would have more messages for one peer than may be
+// under way.
 constexpr int kMostShares = 3;
 
-// Blocks a node, so that its ranks can own equally many. Where that would cut the message into
-// too many, as many as the largest node has ranks: they differ by one then.
+// Blocks a node, so that its ranks can own equally many. If that would cut the message into too
+// many shares, there are as many as the largest node has ranks. They then differ by one.
 int blocks_a_node(const Nodes& nodes) {
   constexpr int kMost = 4;  // for each rank of the largest node
   int all = 1;

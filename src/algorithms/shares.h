@@ -16,8 +16,9 @@ class Shares {
  public:
   // Block r is rank r's.
   static Shares block_each(const Nodes& nodes);
-  // Every node owns as much, whatever its ranks, so that all links carry the same: what a node
-  // sends and receives across grows with what it owns. Ranks of smaller nodes own several shares,
+  // Every node owns the same amount, however many ranks it has, so that all links carry the same. A
+  // node sends and receives across in proportion to what it owns. Ranks of smaller nodes own
+  // several shares,
   // so that all shares are about equally long and all nodes done at the same time.
   static Shares equal_for_nodes(const Nodes& nodes);
 
@@ -25,10 +26,10 @@ class Shares {
   int blocks() const { return blocks_; }  // of the whole message
   BlockRange range(int share) const { return at(share).range; }
   int owner(int share) const { return worker(at(share).node, share); }
-  // Who of a node works for a share: its owner, or its deputy. Where a node owns fewer shares than
-  // the other one has ranks, its deputies there are not the next node's.
+  // The rank of a node that works for a share: its owner, or its deputy. If a node owns fewer
+  // shares than another node has ranks, its deputies there are not those of the next node.
   int worker(int node, int share) const;
-  // Those that a node owns, and those that a rank owns; in order.
+  // The shares that a node owns, and those that a rank owns; in order.
   const std::vector<int>& of_node(int node) const { return of_[static_cast<std::size_t>(node)]; }
   std::vector<int> of(int rank) const;
   int most_owned() const;  // by one rank

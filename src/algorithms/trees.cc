@@ -14,8 +14,8 @@ struct Branches {
   std::vector<std::vector<int>> below;
 };
 
-// Vertices from the top down, so that parents come before their children. Shorter than the tree
-// where part of it is not below the top.
+// Vertices from the top down, so that parents come before their children. Shorter than the tree if
+// part of the tree is not below the top.
 std::vector<int> downwards(const Branches& branches) {
   std::vector<int> found = {branches.top};
   for (std::size_t i = 0; i < found.size(); ++i)

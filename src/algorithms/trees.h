@@ -30,9 +30,9 @@ using Tree = std::vector<int>;
 
 // Why `tree` is no tree over `ranks` ranks; empty: it is.
 std::string fault_of_tree(const Tree& tree, int ranks);
-// The ranks as a depth-first walk passes them, subtrees with small ranks first. The walk goes each
-// link once down and once up, so whoever sends along it, and from its end back to its beginning,
-// uses each direction of a link at most once: no order of the ranks has a less busy link.
+// The ranks as a depth-first walk passes them, subtrees with small ranks first. The walk uses each
+// link once down and once up. Messages along the walk, and from its end back to its beginning, use
+// each direction of a link at most once. No order of the ranks has a less busy link.
 // Requires that fault_of_tree finds none.
 std::vector<int> walk(const Tree& tree, int ranks);
 

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Where the facts are read; the defaults are this process's. Tests put others here.
+// Where the facts are read from; the defaults are this process's. Tests put others here.
 struct CpuProbe {
   std::string root;             // before every path: root + "/proc/self/cgroup"
   std::optional<int> affinity;  // in place of the calling thread's mask
@@ -26,7 +26,7 @@ struct CpuLimits {
 };
 
 // Walks cgroup v2 and the v1 cpu controller from the process's own group up to the
-// mount, since a parent's quota binds its children. What cannot be read limits nothing.
+// mount, since a parent's quota binds its children. A limit that cannot be read does not count.
 // Read afresh at each call: quotas and masks change. Thread safe.
 CpuLimits cpu_limits(const CpuProbe& probe = {});
 
@@ -39,8 +39,8 @@ std::string ranges_of(const std::vector<int>& numbers);
 // This process's limits and its machine, for the other ranks of a job.
 std::string cpu_share(const CpuProbe& probe = {});
 
-// Ranks of one machine and the cores that their limits leave them together: ranks that are bound to
-// a core each have as many as there are ranks.
+// The ranks of one machine, and the cores that their limits leave them together. Ranks that are
+// each bound to one core have as many cores as ranks.
 struct Crowd {
   int ranks = 0, cores = 1;
   bool crowded() const { return ranks > cores; }
@@ -48,9 +48,9 @@ struct Crowd {
 // The machine with the most ranks a core, of the shares of all ranks.
 Crowd densest(const std::vector<std::string>& shares);
 
-// What the launcher said of threads and local ranks, as it stands in the environment:
-// (name, value) of those of OMP_NUM_THREADS, LOCAL_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_SIZE,
-// MPI_LOCALNRANKS and SLURM_TASKS_PER_NODE that are set.
+// The launcher's variables about threads and local ranks: (name, value) of OMP_NUM_THREADS,
+// LOCAL_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_SIZE, MPI_LOCALNRANKS and SLURM_TASKS_PER_NODE, if they
+// are set.
 std::vector<std::pair<std::string, std::string>> launch_hints();
 
 }  // namespace weft

@@ -114,7 +114,7 @@ class Look {
       numbers.push_back(i);
     return numbers;
   }
-  // Of the memory nodes whose processors are all among these.
+  // Bytes of the memory nodes whose processors are all among these.
   std::size_t memory(hwloc_const_cpuset_t cpus) const {
     std::size_t bytes = 0;
     for (hwloc_obj_t node : all(HWLOC_OBJ_NUMANODE))

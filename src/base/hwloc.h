@@ -5,7 +5,7 @@
 
 namespace weft {
 
-// What read_layout() gives where hwloc's headers were there when Weft was built.
+// read_layout(), if hwloc's headers were there when Weft was built.
 Layout read_hwloc();
 
 }  // namespace weft

@@ -28,8 +28,8 @@ struct Layout {
   std::vector<Cache> caches;  // level by level
 };
 
-// Asks hwloc afresh at each call: about a millisecond, more on machines with many processors. It
-// heeds its own variables (HWLOC_SYNTHETIC, HWLOC_XMLFILE). Never throws. Thread safe.
+// Asks hwloc afresh at each call: about a millisecond, more on machines with many processors. hwloc
+// reads its own variables (HWLOC_SYNTHETIC, HWLOC_XMLFILE). Never throws. Thread safe.
 Layout read_layout();
 
 // The number of the domain that all of these processors are of; -1: of several, or not known.

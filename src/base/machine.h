@@ -6,7 +6,7 @@
 
 namespace weft {
 
-// Where the kernel does not say, strings are empty and numbers zero.
+// If the kernel does not say, strings are empty and numbers zero.
 struct Machine {
   std::string processor;  // "AMD EPYC 9755"; on Arm "implementer 0x41 part 0xd4f"
 

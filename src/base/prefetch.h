@@ -3,8 +3,8 @@
 
 namespace weft {
 
-// The cache line at `line` will be written here soon, so that it is taken from the core that has
-// it before the store waits for it. Changes nothing; any address will do.
+// Announces that this core will write the cache line at `line` soon. The line then moves here
+// before the store needs it. Changes nothing; any address will do.
 inline void prefetch_to_write(const void* line) {
 #if defined(__x86_64__)
   // Not the builtin, which without -mprfchw asks for a copy to read: the store would wait all

@@ -1,4 +1,4 @@
-// What a rank can see to be wrong with a call by itself.
+// Checks of a call that a rank can make by itself.
 #include <cstdint>
 
 #include "comm/planner.h"
@@ -9,7 +9,7 @@ namespace weft {
 
 namespace {
 
-// Elements of one rank: with so many of each no sum of bytes overflows, and no machine has as many.
+// Elements of one rank: with this limit no sum of bytes overflows, and no machine has as many.
 std::size_t most_elements(DType dtype, int size) {
   return PTRDIFF_MAX / size_of(dtype) / static_cast<std::size_t>(size);
 }

@@ -28,7 +28,7 @@ std::shared_ptr<FarFabric> make_far_fabric() {
 std::shared_ptr<Fabric> make_fabric(const std::string& name) {
   if (name == "shm") return make_shm_fabric();
   if (name == "ofi") return make_ofi_fabric();
-  // What was allocated before, over shared memory, serves here as well.
+  // Memory allocated before, over shared memory, is symmetric here as well.
   if (name == "shm+ofi")
     return std::make_shared<composite::CompositeFabric>(process_fabric("shm"), make_far_fabric());
   throw InvalidArgument("fabric \"" + name + "\": give shm, ofi or shm+ofi");

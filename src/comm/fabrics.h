@@ -1,4 +1,4 @@
-// What fabrics.cc knows of the fabrics beside what users see of them.
+// The parts of fabrics.cc that users do not see.
 #pragma once
 
 #include "weft/info.h"

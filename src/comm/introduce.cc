@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-// What this rank says of choosing. Only rank 0 reads a tuning file: its rows are handed out.
+// This rank's settings for choosing. Only rank 0 reads a tuning file: its rows are handed out.
 Settings own_settings(int rank, const CommunicatorOptions& options) {
   Settings settings = Settings::of(options.reproducible, options.wire);
   const std::string file = rank == 0 ? tuning_file(options.tuning) : "";
@@ -85,7 +85,7 @@ bool reaches_all(const Fabric& fabric, const std::vector<std::string>& addresses
                      [&](const std::string& address) { return fabric.obstacle(address).empty(); });
 }
 
-// The fabric for members on several hosts, whose addresses are exchanged anew. If one rank cannot
+// The fabric for members on several hosts, who exchange addresses again. If one rank cannot
 // have it, all throw Unsupported.
 std::shared_ptr<Fabric> span_hosts(const Exchange& exchange, int rank,
                                    std::vector<std::string>& addresses) {

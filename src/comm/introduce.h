@@ -1,4 +1,5 @@
-// What the ranks of a new communicator tell each other first, and what follows for all of them.
+// The first words that the ranks of a new communicator exchange, and the settings that follow for
+// all of them.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace weft {
 
-// What the members have told each other, by rank.
+// The words of the members, by rank.
 struct Members {
   std::vector<std::string> addresses;  // of their fabrics
   std::vector<std::string> machines;   // on which they are

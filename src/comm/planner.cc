@@ -36,7 +36,7 @@ std::uint16_t fold_scale(double scale) {
   return static_cast<std::uint16_t>(bits ^ (bits >> 16));
 }
 
-// What reduces a step with narrow slots; null where they are as the buffers, or there are none.
+// The kernel for a step with narrow slots; null where they are as the buffers, or there are none.
 kernels::ReduceFn narrow_reduce(const PlanShape& shape, const Call& call) {
   const auto narrow = [](const Channel& channel) { return channel.width == Width::kNarrow; };
   const DType wire = wire_of(call.dtype);

@@ -44,7 +44,7 @@ class PlanCache {
 // Thread safe but for `rebind`.
 class Planner {
  public:
-  // Throws InvalidArgument for settings that no call could be served by.
+  // Throws InvalidArgument for settings that no call could use.
   Planner(int rank, int size, const Settings& settings, std::shared_ptr<Fabric> fabric)
       : rank_(rank),
         size_(size),
@@ -80,8 +80,8 @@ class Planner {
   const std::shared_ptr<Fabric> fabric_;
   PlanCache plans_;
   std::atomic<std::uint64_t> revisions_{0};
-  // The call that rebind saw last; its spans are empty. Of algorithms registered since then
-  // it knows nothing.
+  // The call that rebind saw last; its spans are empty. It does not know algorithms registered
+  // later.
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   Call last_;
   std::string last_algorithm_;

@@ -107,7 +107,7 @@ bool PointToPoint::advance(bool look, Finished& finished) {
   try {
     look_at_unmatched();
   } catch (...) {
-    // What a peer sent before it left or failed still counts: go on as far as that leads.
+    // Messages that a peer sent before it left or failed still count: go on as far as they lead.
     if (!exchange(false, finished)) throw;
     moved = true;
   }

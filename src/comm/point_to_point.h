@@ -58,7 +58,7 @@ class PointToPoint : public Driven {
   };
   using Owned = std::unique_ptr<Operation>;
 
-  // What is under way with one peer.
+  // The transfers under way with one peer.
   struct Peer {
     std::deque<Owned> to_announce;             // sends whose envelope has not gone
     std::map<std::uint32_t, Owned> announced;  // sends that wait for their go, by number

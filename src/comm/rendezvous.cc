@@ -51,7 +51,7 @@ void throw_if(const std::string& kind, const std::string& text) {
   if (kind == typeid(Kind).name()) throw Kind(text);
 }
 
-// What a rank could not do, as it told; empty: it has told nothing.
+// The failure that a rank told; empty: it has told nothing.
 std::string failure_of(Store& store, int rank, milliseconds patience) {
   try {
     return store.get(key("failed", rank), patience);

@@ -12,11 +12,11 @@
 
 namespace weft {
 
-// What a rank has to say at a step, or why it cannot: then that is what it tells the others, so
-// that all end with the one cause, and soon.
+// A rank's word at a step, or its failure. It tells the others either of them, so that all ranks
+// end soon, with one cause.
 class Word {
  public:
-  // What `make` returns, or the Error that it throws.
+  // Takes the result of `make`, or the Error that it throws.
   explicit Word(const std::function<std::string()>& make);
   // The word of a rank, as it was told.
   static std::string read(const std::string& told, int rank);  // throws its Error, naming the rank
@@ -50,9 +50,9 @@ std::vector<std::unique_ptr<Endpoint>> open_endpoints(Fabric& fabric, int count,
                                                       int me, const Exchange& exchange,
                                                       Clock::time_point deadline);
 
-// Of a rank that could not connect, in a handler: tells the others why, and stays until they have
-// come to the same end, or a second. Had it left, they would be told of that instead. Throws what a
-// peer could not do, if all that is known here is that the peer is lost; else the error handled.
+// For a rank that could not connect, in a handler: tells the others why. It stays until they have
+// ended, too, for at most a second. If it left at once, they would report that it left instead.
+// Throws the peer's failure, if only the loss of that peer is known here; else the handled error.
 [[noreturn]] void end_together(Store& store, int rank, int size);
 
 // Several words in one, each of any bytes.

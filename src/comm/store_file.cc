@@ -1,4 +1,4 @@
-// One file a key. A value is written under a temporary name and then linked to its own:
+// One file for each key. A value is written under a temporary name and then linked to its own:
 // a reader finds it whole or not at all, also over NFS, and a second writer is refused.
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -143,7 +143,7 @@ class FileStore final : public Store {
   }
 
  private:
-  // What the system's calls name a file by: the open directory, or its whole path.
+  // How the system's calls name a file: by the open directory, or by its whole path.
   int at() const { return directory_ ? directory_.get() : AT_FDCWD; }
   std::string in(const std::string& name) const { return directory_ ? name : path_ + "/" + name; }
 

@@ -1,4 +1,4 @@
-// What travels between a sender and a receiver: see the three streams in point_to_point.h.
+// The messages between a sender and a receiver: see the three streams in point_to_point.h.
 #include <cstring>
 
 #include "comm/point_to_point.h"

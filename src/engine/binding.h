@@ -29,7 +29,8 @@ struct Binding {
   std::size_t wire = 1;         // the same in a narrow slot
   std::size_t chunk = 1;        // elements of a chunk
   kernels::ReduceFn reduce = nullptr;
-  // Of steps with a narrow slot, to which all else is wide; null: narrow slots are as the buffers.
+  // For steps with a narrow slot; all other operands count as wide there; null: narrow slots are as
+  // the buffers.
   kernels::ReduceFn reduce_narrow = nullptr;
   double scale = 1.0;
 
@@ -39,8 +40,8 @@ struct Binding {
   Signature signature;
   bool count_by_pair = false;  // signature.count is the size of a message's extent
 
-  // Where a plan's ranks and channels are the endpoint's: identity unless a plan runs on
-  // some of the endpoint's members (point to point).
+  // The endpoint's members and channels for the plan's ranks and channels: the same numbers, unless
+  // a plan runs on some members only (point to point).
   std::array<int, 2> pair{-1, -1};
   int first_channel = 0;
 
@@ -64,7 +65,7 @@ struct Binding {
 
 // "allreduce sum of 8 float32", for messages to people.
 std::string describe(const Signature& signature);
-// What the signature of a call does not say: " (input_counts 3, 2, output_counts 1, 4)".
+// The part of a call that its signature does not say: " (input_counts 3, 2, output_counts 1, 4)".
 std::string details(const Binding& binding);
 // Both, of a call here.
 std::string describe(const Binding& binding);

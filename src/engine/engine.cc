@@ -12,7 +12,7 @@ namespace {
 // Longer than a peer's chunk, shorter than a time slice. In time, since a look at a network is a
 // system call.
 constexpr std::chrono::microseconds kSpins{50};
-// Where ranks share cores a turn comes back within some yields; to be woken costs two changes of
+// If ranks share cores, a turn comes back within some yields; to be woken costs two changes of
 // process more, and across hosts the driver's thread as well.
 constexpr int kYields = 500;
 constexpr int kLookEvery = 256, kClockEvery = 8;
@@ -135,7 +135,7 @@ bool Engine::drive(bool look, bool& driven_by_other) {
     ++finishing_;
   }
   for (auto& callback : finished) callback();
-  // Whoever sleeps for one of these wakes at the doorbell.
+  // A thread that sleeps for one of these wakes at the doorbell.
   fabric_->ring();
   std::lock_guard lock(driving_);
   --finishing_;

@@ -1,4 +1,4 @@
-// Drives what is in flight: one progress thread a rank, and whoever waits.
+// Drives everything in flight: one progress thread for each rank, and every thread that waits.
 #pragma once
 
 #include <atomic>
@@ -74,7 +74,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // The engine of a fabric, made at first need.
+  // The engine of a fabric, made when first asked for.
   static std::shared_ptr<Engine> of(const std::shared_ptr<Fabric>& fabric);
 
   const std::shared_ptr<Fabric>& fabric() const { return fabric_; }

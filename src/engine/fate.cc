@@ -88,10 +88,10 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
   auto here = [&] {
     return rank(me) + " waits in collective #" + std::to_string(sequence) + " at " + run.where();
   };
-  // What a peer sent before it left or failed still counts: go on as far as that leads, then
-  // look what for the run waits now.
+  // Messages that a peer sent before it left or failed still count. Go on as far as they lead, then
+  // look what the run waits for now.
   std::string why = endpoint.why_aborted();
-  // First the abort: whoever failed leaves afterwards, and its cause is the one to tell.
+  // First the abort: a rank that fails leaves afterwards, and its cause is the one to report.
   if (!why.empty()) {
     if (run.advance()) return;
     throw Aborted(why);

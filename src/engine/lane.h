@@ -40,7 +40,7 @@ class Fate {
   std::vector<Endpoint*> endpoints_;
 };
 
-// What a blocked run is examined for: abort, a lost peer, the deadline. Throws the error; returns
+// Examines a blocked run for an abort, a lost peer and the deadline. Throws the error; returns
 // if the run has something to wait for, or has finished. `sequence` and `timeout` are what messages
 // to people show.
 void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t sequence,
@@ -49,7 +49,8 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
 // The text of an error, for the members that did not see it themselves.
 std::string reason(const std::exception_ptr& error, int me);
 
-// Of an aborted lane whose runs are given up: after it no peer writes to the outputs of `bindings`.
+// For an aborted lane whose runs are given up: afterwards no peer writes to the outputs of
+// `bindings`.
 void take_back(Endpoint& endpoint, Fabric& fabric, const std::vector<const Binding*>& bindings);
 
 class Lane : public Driven {
@@ -82,8 +83,8 @@ class Lane : public Driven {
   // Whether what was submitted has finished and its payloads have been read, or never will be.
   bool drained();
   // Throws Mismatch, and ends the communicator, if a peer has sent something for a collective that
-  // has ended here without it. It sees what has arrived; while anything is under way it looks at
-  // nothing.
+  // has ended here without it. It sees only messages that have arrived. While anything is under way
+  // it does not look.
   void check_leftovers();
 
   // relaxed: only the lane's owner counts; others show it to people.
@@ -116,7 +117,8 @@ class Lane : public Driven {
     Lane* lane;
     ~Disown() {
       lane->disown();
-      // Whoever tried in vain to run what was queued meanwhile may sleep by now.
+      // A thread that tried to run the tasks queued meanwhile may have failed to own the lane, and
+      // may sleep by now.
       if (lane->pending()) [[unlikely]]
         lane->engine_->queued(true);
     }

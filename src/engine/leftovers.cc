@@ -1,4 +1,4 @@
-// What a lane has received and no call of it has waited for.
+// Messages that a lane has received and for which no call has waited.
 #include "engine/lane.h"
 #include "weft/error.h"
 

@@ -1,4 +1,4 @@
-// Where a step's operands lie: in the user's buffers, in the own slots, in a peer's memory.
+// The addresses of a step's operands: in the user's buffers, in the own slots, in a peer's memory.
 #include <atomic>
 
 #include "engine/run.h"

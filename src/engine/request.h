@@ -27,7 +27,7 @@ struct Request::State {
   const std::shared_ptr<Engine> engine;
   const std::chrono::milliseconds timeout;
   const std::function<void()> interrupt;  // see CommunicatorOptions
-  // Release-stored after error and source are set: whoever sees it sees them.
+  // Release-stored after error and source are set: a thread that sees it sees them.
   std::atomic<bool> finished{false};
   std::exception_ptr error;
   int source = -1;

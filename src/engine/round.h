@@ -16,8 +16,8 @@ struct Round : PreparedRound {
     std::size_t elements = 0;
   };
 
-  // Does nothing if that is what it holds already: the small calls of a loop differ in their
-  // buffers only, and come down to moving bytes.
+  // Does nothing if it holds this round already. The small calls of a loop differ only in their
+  // buffers, and then only move bytes.
   void prepare(const Binding& binding, std::size_t section, int round);
 
   std::vector<Place> places;  // by operand

@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// What outlives runs on one lane: message numbers and slot memory. One thread at a time.
+// The state of a lane that outlives runs: message numbers and slot memory. One thread at a time.
 struct LaneState {
   LaneState(Endpoint& endpoint, int members);
 
@@ -39,16 +39,15 @@ class Run {
   // needs_slots(binding).
   void start(const Binding& binding, LaneState& lane, int rank);
 
-  // Goes on until finished (true) or nothing can go (false). Throws Mismatch,
-  // InvalidArgument (a peer's buffer is not symmetric), Aborted (what it has read in a peer's
-  // buffer may be no longer what the peer gave).
+  // Goes on until finished (true) or nothing can go (false). Throws Mismatch, InvalidArgument (a
+  // peer's buffer is not symmetric), Aborted (a peer's buffer may have changed since it was read).
   bool advance();
 
-  // Throws Mismatch if a peer has sent, as part of the same collective, what this rank's call
-  // does not fit: two roots that both send would otherwise wait for each other's credits.
+  // Throws Mismatch if a peer has sent a message of the same collective that does not fit this
+  // rank's call. Otherwise two roots that both send would wait for each other's credits.
   void compare_arrivals();
 
-  // What a blocked run waits for: the endpoint's member, and a sentence.
+  // The member that a blocked run waits for, and a sentence about it.
   int waits_for() const { return blocked_on_; }
   std::string where() const;
 
@@ -90,10 +89,9 @@ class Run {
     return buffer + offset_of(place, span);
   }
   std::byte* remote(const Operand& operand, const Place& place, const Span& span);
-  // The payload of the oldest message of a peer that is not credited, which is to have so many
-  // elements.
+  // The payload of the oldest uncredited message of a peer, which must have `elements` elements.
   const std::byte* received(const Operand& slot, std::size_t elements);
-  // Before what came of reads in peers' buffers goes to anybody.
+  // To be called after reads in peers' buffers, before their results go to anybody.
   void confirm_reads() const;
   [[noreturn]] void out_of_reach(const Operand& operand, const Place& place) const;
   bool slot_is_free(std::size_t begin, std::size_t end);
@@ -119,7 +117,7 @@ class Run {
   int blocked_on_ = -1;
   bool read_in_place_ = false;  // a peer's buffer was read
 
-  // What was written into the own slot of a channel and not yet sent.
+  // The own slot of a channel that is filled and not yet sent.
   struct Filled {
     bool full = false;
     std::size_t bytes = 0;

@@ -17,7 +17,7 @@ class Scratch {
   void take_input(Binding& binding) {
     const std::size_t bytes = binding.parts[0].total() * binding.element;
     if (bytes > bytes_) {
-      memory_.reset();  // first, lest both be there
+      memory_.reset();  // first, so that the two never exist together
       bytes_ = 0;
       memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
       bytes_ = bytes;

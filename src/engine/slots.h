@@ -23,8 +23,8 @@ class ArenaPool {
   // A free block of kSlotBytes, or an empty one if there is none.
   SymmetricBlock try_lease();
   SymmetricBlock allocate();
-  // `idle`: nobody reads from it any more. Some of those are kept for the next lanes. The others
-  // nobody gets again, lest a peer that is late read another's data.
+  // `idle`: nobody reads from it any more. Some idle blocks are kept for the next lanes. The others
+  // are never given out again, so that a late peer cannot read another lane's data.
   void give_back(const SymmetricBlock& block, bool idle);
 
  private:
@@ -35,8 +35,8 @@ class ArenaPool {
   std::vector<SymmetricBlock> free_, retired_;
 };
 
-// The slot memory of one lane. For each byte range it knows the messages whose readers may not
-// have done with it, whatever plan sent them: this is what lets any plan follow any other.
+// The slot memory of one lane. For each byte range it knows the messages whose readers may still
+// need it, whichever plan sent them. So any plan may follow any other.
 // One thread at a time.
 class Slots {
  public:

@@ -1,4 +1,4 @@
-// What each verb does. A step that cannot go changes nothing and is tried again.
+// The verbs: what each of them does. A step that cannot go changes nothing and is tried again.
 #include <algorithm>
 
 #include "engine/run.h"
@@ -78,7 +78,7 @@ void Run::combine(std::size_t count, double scale, kernels::Order order) {
     return binding_->reduce(sources_, targets_, count, scale, order);
   if (!fills || std::all_of(targets_.begin(), targets_.end(), narrow))
     return binding_->reduce_narrow(sources_, targets_, count, scale, order);
-  // One is a narrow slot and one is not: what the first gets rounded the second gets so as well.
+  // One is a narrow slot and one is not: the second gets the rounded values of the first.
   std::swap(*slot, targets_[0]);
   const kernels::Source rounded{targets_[0].data};
   const std::span<const kernels::Target> both = targets_;

@@ -232,7 +232,7 @@ class Machine {
   }
 
   // The slot whose turn it is on a channel is free if all readers have returned all messages that
-  // had it. Which bytes an earlier plan's slots were is not known here: all of them must be back.
+  // had it. The bytes of an earlier plan's slots are not known here. So all of them must be back.
   Hold slot_hold(int rank, int channel) {
     R& own = state(rank);
     for (; own.earlier < own.turns[0].first; ++own.earlier)

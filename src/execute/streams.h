@@ -100,8 +100,8 @@ class Streams {
       if (key.number != kNone) keys_[place_of(key.key)] = key;
   }
 
-  // Open addressing, at most half full: this is where a large plan's time goes. What a rank
-  // receives from neighbouring numbers lies together, since that is how it waits.
+  // Open addressing, at most half full: this is where a large plan's time goes. Messages from ranks
+  // with neighbouring numbers lie together, since a rank waits for them in this order.
   struct Key {
     std::uint64_t key = 0;
     std::int32_t number = kNone;  // none: free

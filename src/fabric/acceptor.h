@@ -12,8 +12,8 @@ class Acceptor {
 
   int fd() const { return listener_.get(); }
   // The next connection; an unusable descriptor if there is none, or if this process has no
-  // descriptor left: a connection that stays in the queue would keep the watcher awake for ever,
-  // so it is then closed.
+  // descriptor left. In the second case the connection is closed: in the queue it would keep the
+  // watcher awake forever.
   LiveFd accept();
 
  private:

@@ -36,8 +36,8 @@ std::uint32_t announce(Doorbell& door) {
 }
 
 void sleep(Doorbell& door, std::uint32_t announced) {
-  // Nothing orders the kernel's look at the bell before the caller's next look for messages. One
-  // that misses what it was woken for announces again, and that acquires the odd bell.
+  // Nothing orders the kernel's look at the bell before the caller's next look for messages. A
+  // sleeper that misses the reason of its wake announces again, and that acquires the odd bell.
   futex_wait(door.bell, announced, std::chrono::milliseconds(1));
   retire(door);
 }

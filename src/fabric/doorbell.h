@@ -5,8 +5,8 @@
 // there are any it makes `bell` odd and wakes them. The heavy fence falls somewhere into
 // the peer's instructions. If its store came before, the sleeper's last look finds it; if
 // after, its loads see the raised `sleepers` and the even `bell`. So no wake-up is lost, and
-// an odd bell spares all further peers the system call. Where the kernel has no heavy
-// fence the store and the load may pass each other: the sleeper finds out within 1 ms.
+// an odd bell spares all further peers the system call. If the kernel has no heavy fence, the store
+// and the load may pass each other. The sleeper then finds out within 1 ms.
 #pragma once
 
 #include <atomic>

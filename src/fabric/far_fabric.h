@@ -1,5 +1,5 @@
-// A fabric that serves pairs which share no memory, and may do so beside one that serves those
-// which do: then it sends from that one's memory.
+// A fabric for pairs that share no memory. It may work beside a fabric for pairs that do, and then
+// sends from that fabric's memory.
 #pragma once
 
 #include <functional>

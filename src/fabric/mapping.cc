@@ -42,7 +42,7 @@ void* map_aligned(int fd, std::size_t bytes, off_t offset) {
   }
   if (skip > 0) ::munmap(first, skip);
   ::munmap(first + skip + bytes, hole - skip - bytes);
-  // Advice: where huge pages are off, small ones serve.
+  // Advice: if huge pages are off, small ones are used.
   ::madvise(data, bytes, MADV_HUGEPAGE);
   return data;
 }

@@ -13,7 +13,7 @@ namespace weft {
 // with its last descriptor and mapping. Sealed, so that it never shrinks under a peer that
 // reads it. Throws Unsupported.
 UniqueFd make_memory(std::size_t bytes);
-// Gives the pages of such memory back to the system. Whoever still maps it reads zeros.
+// Gives the pages of such memory back to the system. A process that still maps it reads zeros.
 void discard_memory(int fd, std::size_t bytes);
 // Replaces the mapping of such memory, from `offset` on, at `data` by one whose writes stay in this
 // process. Only makes system calls, so that it may run between fork and exec.

@@ -1,4 +1,4 @@
-// What fabrics do with the addresses of a lane's members. `Address` is the fabric's own: it has
+// Shared handling of the addresses of a lane's members. `Address` is the fabric's own: it has
 // parse(text), a token, and obstacle(peer).
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// Empty addresses are of members that another fabric serves. Throws InvalidArgument if `own` does
+// An empty address is that of a member on another fabric. Throws InvalidArgument if `own` does
 // not stand at `me`, and there only; Unsupported naming a member that `fabric` cannot reach.
 template <typename Address>
 std::vector<Address> parse_members(std::string_view fabric, const Address& own,

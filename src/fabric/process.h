@@ -31,7 +31,7 @@ class Forkable {
   virtual void part_from_parent() = 0;
 };
 
-// Where an object was made: here, or in an ancestor of this forked process. Thread safe.
+// Remembers where an object was made: here, or in an ancestor of this forked process. Thread safe.
 class ForkMark {
  public:
   ForkMark() : made_(forks_.load(std::memory_order_relaxed)) {}
@@ -87,7 +87,7 @@ class LiveFd {
   ForkMark mark_;
 };
 
-// What the fabric named `token` enrolled; null: no such fabric lives here. Thread safe.
+// The object that the fabric named `token` enrolled; null: no such fabric lives here. Thread safe.
 std::shared_ptr<Forkable> find_local(const Token& token);
 void enrol_local(const Token& token, std::shared_ptr<Forkable> enrolled);
 void withdraw_local(const Token& token);

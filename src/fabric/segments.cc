@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// What a thread found last: addresses that lie in one segment, or in the gap between two.
+// A thread's last result: addresses in one segment, or in the gap between two.
 struct Segments::Memo {
   std::uint64_t version = 0;
   std::uintptr_t begin = 0;
@@ -103,8 +103,8 @@ std::shared_ptr<const Segment> Segments::find(std::uint32_t id) const {
 
 void Segments::change_version() {
   static std::atomic<std::uint64_t> versions{0};
-  // relaxed, here and in locate(): whoever got the memory from another thread got the
-  // version with it; the table itself is under the mutex.
+  // relaxed, here and in locate(): a thread that got the memory from another thread got the version
+  // with it; the table itself is under the mutex.
   const std::uint64_t next = versions.fetch_add(1, std::memory_order_relaxed) + 1;
   version_.store(ranges_.empty() ? 0 : next, std::memory_order_relaxed);
 }

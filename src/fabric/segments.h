@@ -36,8 +36,9 @@ class Segments final : public Forkable {
   // take no lock.
   Location locate(const void* data, std::size_t bytes) const;
 
-  // Held across a fork, so that the child finds the table whole. What the user allocated then
-  // becomes the child's own, copied page by page as it writes, as ordinary memory does.
+  // Held across a fork, so that the child finds the table whole. Memory that the user allocated
+  // then becomes the child's own. Like ordinary memory, it is copied page by page as the child
+  // writes.
   void hold() override { mutex_.lock(); }
   void let_go() override { mutex_.unlock(); }
   void part_from_parent() override;

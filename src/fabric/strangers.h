@@ -20,7 +20,7 @@ class Strangers {
   // How long a connection may stay one.
   static constexpr std::chrono::seconds kPatience{5};
   // How many there may be that have said nothing right. A rank of the job says who it is as soon as
-  // it has connected, so many ranks that come at once are seldom strangers together.
+  // it has connected. So even many ranks that come at once are seldom strangers at the same time.
   static constexpr std::size_t kMost = 64;
   // Closes a connection, and calls forget().
   using Drop = std::function<void(int fd)>;

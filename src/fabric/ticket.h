@@ -1,4 +1,4 @@
-// What a lane's members tell each other before they connect, and how an error names one of them.
+// The tickets of a lane's members before they connect, and how an error names a member.
 #pragma once
 
 #include <cstddef>

@@ -66,7 +66,7 @@ class Visitors {
     Client& client = clients_[fd];
     const bool watched =
         admit_(client, std::move(socket)) && watcher_.watch(fd, [this, fd, &client] {
-          // It left, or talks nonsense: either way there is nobody to serve.
+          // It left, or talks nonsense: the connection is closed in both cases.
           if (!serve_(client)) drop(fd);
         });
     if (watched) {

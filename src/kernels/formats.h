@@ -2,8 +2,8 @@
 // after half.h, in the same anonymous namespace.
 //
 // A format reads elements into R packs of N lanes of the accumulator type and writes such
-// packs back; which element is in which lane is its own affair, as long as memory, wide
-// memory and the other direction agree. Elements start at `index`; addresses need not
+// packs back; a pack chooses which element is in which lane, as long as memory, wide memory and the
+// other direction agree. Elements start at `index`; addresses need not
 // be aligned.
 
 template <class T>

@@ -8,7 +8,7 @@
 
 namespace weft::kernels {
 
-// What one instruction set offers. Null where the pair is not reducible.
+// The kernels of one instruction set. Null where the pair is not reducible.
 struct Table {
   ReduceFn entries[kDTypes][kReduceOps] = {};
 
@@ -28,7 +28,8 @@ struct Isa {
   const Table* table;
 };
 
-// Those that this processor and operating system can run, the best first. Never empty.
+// The instruction sets that this processor and operating system can run, the best first. Never
+// empty.
 std::span<const Isa> available_isas();
 
 // The one named `wanted`, the best if that is null or empty. Throws InvalidArgument if

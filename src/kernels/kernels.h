@@ -4,8 +4,8 @@
 // processor has is chosen once. All give identical bits: no reassociation, no fused
 // multiply-add across a rounding that another target would make.
 //
-// Whatever is stored here is published by the caller's next release store: a loop that
-// stores past the caches fences before it returns (the C library's memcpy does).
+// The caller's next release store publishes everything that is stored here. So a loop that stores
+// past the caches fences before it returns (the C library's memcpy does).
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,9 @@ struct Target {
   bool wide = false;
 };
 
-// In what order sources are added up. The tree over n of them splits at the largest power of two
-// below n, so it does not depend on who holds which: (a + b) + (c + d), ((a + b) + (c + d)) + e.
+// In what order sources are added up. The tree over n sources splits at the largest power of two
+// below n, so it does not depend on which rank holds which: (a + b) + (c + d), ((a + b) + (c + d))
+// + e.
 enum class Order : bool { kFromLeft, kTree };
 
 // dst[0] (and dst[1]) = scale * (src[0] + src[1] + ...) for `count` elements, in the order

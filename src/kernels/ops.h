@@ -9,8 +9,8 @@ constexpr bool kSame<A, A> = true;
 template <class T>
 constexpr bool kFloating = kSame<T, float> || kSame<T, double>;
 
-// Each is of two packs V of lanes T; kLeast lanes belong together. All commute to the bit,
-// but for which NaN they give: see finish().
+// Each is of two packs V of lanes T; kLeast lanes belong together. All commute to the bit, except
+// for the kind of NaN: see finish().
 
 struct Sum {
   static constexpr int kLeast = 1;
@@ -101,9 +101,9 @@ struct ComplexProd {
   }
 };
 
-// What is done to a finished accumulation: the scale, then NaNs of whatever sign and
-// payload become the canonical one, since which one an addition gives depends on the
-// order of its operands and on the processor.
+// Finishes an accumulation: applies the scale, then turns every NaN into the canonical one. The
+// sign and payload of a NaN from an addition depend on the order of its operands and on the
+// processor.
 template <class T, bool Scaled, class V>
 WEFT_INLINE V finish(V acc, T scale) {
   if constexpr (Scaled) acc *= scale;

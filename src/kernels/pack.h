@@ -1,7 +1,7 @@
 // Vectors of the instruction set that this translation unit is compiled for.
 //
-// Included by loops.h only, inside an anonymous namespace: the same names mean other
-// code in each isa_*.cc, and nothing of it may be shared by the linker. For the same
+// Included by loops.h only, inside an anonymous namespace: the same names mean other code in each
+// isa_*.cc, and the linker must not merge them. For the same
 // reason nothing here calls a function of the standard library.
 
 #if defined(__AVX512BW__)

@@ -5,7 +5,8 @@ using Row = ReduceFn[kReduceOps];
 
 constexpr void set(Row& row, ReduceOp op, ReduceFn fn) { row[static_cast<int>(op)] = fn; }
 
-// Sum and product of signed and unsigned wrap alike, so `U` is the unsigned type of `T`'s size.
+// Sum and product of signed and unsigned wrap in the same way, so `U` is the unsigned type of `T`'s
+// size.
 template <class T, class U>
 constexpr void fill_integer(Row& row) {
   constexpr int kBytes = sizeof(T);

@@ -22,7 +22,7 @@ struct Reach {
   double latency, alone, together;
 };
 
-// Of a node to the network, from what it and the node before it have seen.
+// A node's link to the network, from the figures of the node and of the node before it.
 Reach reach(const Network& network, std::size_t node) {
   const std::size_t before = (node + network.latency.size() - 1) % network.latency.size();
   return {(network.latency[before] + network.latency[node]) / 4,

@@ -4,8 +4,8 @@
 
 namespace weft::measuring {
 
-// One way, in seconds, as this rank sees it, which is `a` or `b`: the median of `times` looks at
-// the clock with so many messages there and back between two.
+// Seconds of one way, as seen by this rank, which is `a` or `b`. It is the median of `times` looks
+// at the clock, with several messages there and back between two looks.
 double latency(Probe& probe, int a, int b, int trips, int times);
 
 }  // namespace weft::measuring

@@ -1,4 +1,4 @@
-// What joins nodes.
+// The network between nodes.
 #pragma once
 
 #include <vector>

@@ -16,8 +16,8 @@ namespace weft::measuring {
 namespace {
 
 constexpr int kTrips = 200;  // of a message, there and back, between two looks at the clock
-// Bytes of a rank's buffers: the least, so many times more at each step, and what most processors'
-// caches hold, whose rates stand for all where sizes are not told apart.
+// Bytes of a rank's buffers: the least; the factor of each step; and the size that most processors'
+// caches hold. Its rates are used where sizes are not distinguished.
 constexpr std::size_t kLeast = std::size_t{128} << 10, kGrowth = 2, kCached = std::size_t{2} << 20;
 
 // Seconds a byte: of a piece's time it takes the latency to reach its first.
@@ -37,7 +37,7 @@ Topology::Link link(Probe& probe, int a, int b, int times) {
   return {.a = a, .b = b, .latency = both[0], .bandwidth = 1 / both[1], .memory = true};
 }
 
-// The rates of all ranks at once, in a ring, with so many bytes of buffers.
+// The rates of all ranks at once, in a ring, with this many bytes of buffers.
 Topology::Rates rates(Probe& probe, Routes& routes, std::size_t bytes, int times) {
   const int size = probe.size(), me = probe.rank();
   probe.communicator().barrier();

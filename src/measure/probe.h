@@ -14,7 +14,7 @@
 namespace weft::measuring {
 
 // A lane of its own among the ranks of a communicator, and a piece of symmetric memory on each.
-// Made and used by all ranks alike; one thread of each.
+// All ranks make and use it in the same order; one thread of each.
 class Probe {
  public:
   // `bytes` of memory that peers can read, on each rank. Throws what the communicator throws.
@@ -38,7 +38,7 @@ class Probe {
 
   // An empty message. Its receiver takes messages of a peer in order. To itself a rank sends none.
   void send(int peer);
-  // One with so many bytes of the own memory, which stay as they are until they are credited.
+  // A message with `bytes` bytes of the own memory, which must not change until they are credited.
   void send(int peer, std::size_t offset, std::size_t bytes);
   // Waits for the next one. Throws PeerLost, Timeout.
   void wait(int peer);
@@ -50,7 +50,7 @@ class Probe {
   }
   // Until all ranks are here.
   void meet();
-  // Until the peer has taken all but `most` of those sent to it.
+  // Waits until the peer has taken all but `most` of the messages sent to it.
   void await_taken(int peer, std::uint64_t most);
 
  private:

@@ -30,8 +30,8 @@ std::size_t input_bytes(const Call& call, int size) {
 }  // namespace
 
 // Inputs are written by their owners each time: else what peers wrote into symmetric memory would
-// lie in their caches still. The ranks meet by messages, not by a barrier: so nothing comes between
-// two calls that are alike.
+// lie in their caches still. The ranks meet by messages, not by a barrier. So nothing comes between
+// two equal calls.
 double seconds_of(Probe& probe, const Call& call, int times) {
   const std::size_t input = input_bytes(call, probe.size());
   std::vector<double> meetings, both;

@@ -21,7 +21,7 @@ struct Stream {
 };
 
 // Each rank sends to `next` and takes from `prev`; `bytes` of buffers are used over and over.
-// The probe has kSlots * kPiece bytes. All ranks on the ring alike, at the same time.
+// The probe has kSlots * kPiece bytes. All ranks on the ring do the same, at the same time.
 Stream stream(Probe& probe, int next, int prev, std::size_t bytes, int times);
 
 }  // namespace weft::measuring

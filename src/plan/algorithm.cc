@@ -25,7 +25,7 @@ void check_asked(const Algorithm& algorithm, const Builder& builder) {
                         "\"; it has: " + (asked.empty() ? "none" : asked));
 }
 
-// The parameters that a plan is written with. Throws InvalidArgument if they cannot be served.
+// The parameters that a plan is written with. Throws InvalidArgument if the algorithm refuses them.
 Params checked(const Algorithm& algorithm, int ranks, Params params) {
   params.insert(algorithm.preset.begin(), algorithm.preset.end());
   if (auto why = refusal(algorithm, ranks, params); !why.empty())

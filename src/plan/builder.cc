@@ -16,7 +16,7 @@ namespace {
   throw InvalidPlan(shape.algorithm + ", rank " + std::to_string(rank) + ": " + why);
 }
 
-// What signal, wait and credit go with.
+// The extent of signal, wait and credit.
 Range range_of(const Operand& of, const Builder& builder) {
   if (of.buffer == Buffer::kSlot)
     refuse(builder.shape(), builder.rank(),
@@ -63,7 +63,7 @@ Builder::Builder(int rank, PlanShape shape) : rank_(rank), shape_(std::move(shap
   if (shape_.ranks < 1) refuse(shape_, rank, "a plan needs at least one rank");
   if (rank < 0 || rank >= shape_.ranks)
     refuse(shape_, rank, "ranks are 0 .. " + std::to_string(shape_.ranks - 1));
-  shape_.channels.clear();  // declared anew for each rank
+  shape_.channels.clear();  // declared again for each rank
   Blocks fixed = fixed_blocks(shape_.collective, shape_.ranks);
   shape_.input_blocks = fixed.input < 0 ? 1 : fixed.input;
   shape_.output_blocks = fixed.output < 0 ? 1 : fixed.output;

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Where a step stands.
+// The place of a step.
 struct StepPlace {
   int rank;
   const PlanShape& shape;

@@ -81,7 +81,7 @@ class Reader {
     return number;
   }
 
-  // What comes before any of `ends`, without the spaces around it.
+  // The text before any of `ends`, without the spaces around it.
   std::string until(std::string_view ends) {
     skip();
     const std::size_t from = at_;

@@ -90,7 +90,7 @@ Section skeleton(Section section) {
   return section;
 }
 
-// A run of sections alike, as long as it fits.
+// Consecutive sections that fold into one, as many as fit.
 class Run {
  public:
   explicit Run(const Section& section) : section_(section), skeleton_(skeleton(section)) {

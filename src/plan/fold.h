@@ -1,5 +1,5 @@
-// Folding: consecutive sections that are alike but for indexes that advance by a
-// constant stride (modulo something) become rounds of one section.
+// Folding: consecutive sections that differ only in indexes that advance by a constant stride
+// (modulo something) become rounds of one section.
 //
 //   once { signal 1 }  once { signal 2 }  once { signal 3 }
 //   ==>  once, 3 rounds { signal 0 + (1 + 1*round) mod 4 }

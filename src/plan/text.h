@@ -31,8 +31,8 @@
 // without "@" is the own rank's. "for" is the extent; it is left out where it is the range of the
 // first input or output operand, and where a step has no range. `i` is the round.
 //
-// Operands that carry what their buffer does not use (the range of a slot, the channel
-// of an input) are not written with it: the builder leaves those at their defaults.
+// Fields that an operand's buffer does not use (the range of a slot, the channel of an input) are
+// not written: the builder leaves them at their defaults.
 #pragma once
 
 #include <string>

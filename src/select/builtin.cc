@@ -1,4 +1,4 @@
-// The table that Weft comes with. The first row that serves a call is taken.
+// The table that Weft comes with. The first row that fits a call is taken.
 #include "select/row.h"
 
 namespace weft {
@@ -13,11 +13,12 @@ constexpr int kDirectRanks = 16;
 // whole message to and fro, which between two nodes is not more bytes. A message to another node
 // costs several microseconds beside its bytes, so chunks are long.
 constexpr std::size_t kOneCrossingBytes = 32 << 10, kOneCrossingOfTwoBytes = 256 << 10;
-// From so many ranks on, four of a node share what one would take too long to add up, and shares of
-// each would be many short messages. By prices.
+// From this number of ranks on, four ranks of a node lead. One would take too long to add up, and
+// shares of every rank would be many short messages. By prices.
 constexpr int kManyRanks = 16;
 constexpr std::size_t kFourLeadersBytes = 128 << 10;
-// Where ranks share cores whoever is waited for has to get one: fewest messages win, up to here.
+// When ranks share cores, each wait costs a context switch. The fewest messages win, up to this
+// size.
 constexpr std::size_t kFewMessagesBytes = 2 << 20, kHalvingBytes = 8 << 20;
 // From here on a chain of nodes, which sends every byte once, is faster than a tree.
 constexpr std::size_t kChainDownBytes = 32 << 10, kChainUpBytes = 512 << 10;
@@ -74,7 +75,7 @@ Row across_two(Collective collective, Extent<int> ranks, Extent<std::size_t> byt
 }
 
 // For two ranks whose buffers are symmetric and outgrow the caches: the reader works on the other's
-// buffer in place, so that a chunk is nothing but a message. Measured at 8, 25 and 64 MiB.
+// buffer in place, so that a chunk costs only a message. Measured at 8, 25 and 64 MiB.
 Row in_place(Collective collective, std::size_t from, const char* use) {
   Row two = row(collective, {2, 2}, {}, use);
   two.bytes.from = from;
@@ -88,11 +89,10 @@ Extent<std::size_t> below(std::size_t bytes) { return {0, bytes - 1}; }
 
 const std::vector<Row>& builtin_rows() {
   using C = Collective;
-  // Those for several nodes come first; each serves wherever the ranks lie but for tree_levels, the
+  // Rows for several nodes come first. Each fits every placement of ranks, except tree_levels, the
   // reproducible one.
-  // After those for few ranks come those for any; of these a reproducible communicator takes
-  // the last, where each rank adds up a block of all inputs: every other way has partial sums
-  // of its own.
+  // After those for few ranks come those for any; of these a reproducible communicator takes the
+  // last, where each rank adds up a block of all inputs. All others have partial sums of their own.
   static const std::vector<Row> rows = {
       across_two(C::kAllreduce, {0, kManyRanks - 1}, below(kOneCrossingOfTwoBytes), kOneCrossing),
       across(C::kAllreduce, below(kOneCrossingBytes), kOneCrossing),

@@ -13,7 +13,7 @@ constexpr std::size_t kLargestChunk = 64 << 10;
 constexpr std::size_t kLargestAcross = 256 << 10;
 // Where a chunk is moved and nothing else it may be longer.
 constexpr std::size_t kMovedChunk = 128 << 10;
-// Where each chunk that is waited for is a change of process.
+// Chunks if each wait for a chunk costs a context switch.
 constexpr std::size_t kCrowdedChunk = 256 << 10;
 
 // Bytes of a chunk for blocks of `block` bytes; 0: not known to all ranks.

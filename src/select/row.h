@@ -22,13 +22,13 @@ struct Extent {
 
 inline constexpr const char* kAsBuiltIn = "built-in";
 
-// Whom a row serves, and with what.
+// A row: the calls that it fits, and its choice.
 struct Row {
   Collective collective = Collective::kBarrier;
   Extent<int> ranks;
   Extent<int> nodes;
-  // Of the whole message, as nccl-tests count. Where ranks may differ on it (alltoall, gather,
-  // scatter) only a row for all sizes serves.
+  // Of the whole message, as nccl-tests count. Where ranks may see different bytes (alltoall,
+  // gather, scatter) only a row for all sizes fits.
   Extent<std::size_t> bytes;
   std::optional<bool> symmetric;  // whether all buffers lie in symmetric memory; not set: either
   Choice use;                     // kAsBuiltIn: what the built-in table says, whatever rows follow
@@ -38,7 +38,7 @@ struct Row {
   bool operator==(const Row&) const = default;
 };
 
-// What is chosen where no other table says anything.
+// The choice if no other table has one.
 const std::vector<Row>& builtin_rows();
 
 }  // namespace weft

@@ -22,7 +22,7 @@ bool order_shows(const Call& call) {
 // The parameter of algorithms whose sums can cross in the type on the wire.
 constexpr const char* kWire = "wire";
 
-// What the type on the wire is for.
+// Whether the type on the wire applies.
 bool narrow_sum(const Call& call) {
   const bool sum =
       call.op == ReduceOp::kSum || call.op == ReduceOp::kAvg || call.op == ReduceOp::kPremulSum;
@@ -148,7 +148,7 @@ void Selector::offer(const Row& row, int number) {
     Resolved resolved = resolve(row.use, row.collective);
     Params params = fitted(resolved);
     if (!refusal(*resolved.algorithm, ranks_, params).empty()) return;
-    // What is built in for several nodes serves those that it can be laid out on.
+    // A built-in row for several nodes fits the placements that its algorithm supports.
     if (number == 0 && row.nodes.from > 1 && params == resolved.params) return;
     if (params.contains(kWire))
       throw InvalidArgument("row " + std::to_string(number) + " of the tuning file says wire, " +

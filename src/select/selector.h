@@ -1,4 +1,4 @@
-// Which algorithm serves a call. Everything it looks at is equal on all ranks: the call's
+// Chooses the algorithm for a call. Everything it looks at is equal on all ranks: the call's
 // arguments, the number of ranks and the settings merged when the communicator was made.
 #pragma once
 
@@ -34,7 +34,7 @@ struct Chosen {
   Selection selection() const { return {use->choice(), rule, row}; }
 };
 
-// Not changed after it was made, but for what it remembers: thread safe.
+// Does not change after it was made, except for its memory of choices: thread safe.
 class Selector {
  public:
   // Throws InvalidArgument for a WEFT_ALGORITHM that speaks of no collective or algorithm, and for
@@ -51,7 +51,7 @@ class Selector {
     Handle handle;    // null: as the built-in table says
     Handle narrowed;  // the same with `wire`; null: its sums cannot cross in that type
   };
-  // A row that serves these ranks.
+  // A row that fits these ranks.
   struct Candidate {
     Row row;
     int number;  // among the tuned rows, from 1; 0: built in
@@ -59,7 +59,7 @@ class Selector {
   };
 
   void read_overrides(const std::string& setting);
-  // Keeps `row` if it serves these ranks.
+  // Keeps `row` if it fits these ranks.
   void offer(const Row& row, int number);
   // Those of a choice, and where the ranks lie, as far as the algorithm asks for it and they leave
   // it open (weft/fit.h).

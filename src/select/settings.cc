@@ -33,7 +33,7 @@ bool reproducible_of(const std::string& text) {
   return text == "1";
 }
 
-// Where `weft tune` writes unless it is told otherwise; empty if there is no home.
+// The file that `weft tune` writes by default; empty if there is no home.
 fs::path own_file() {
   const auto folder = [](const char* name) -> fs::path {
     const char* const value = std::getenv(name);

@@ -1,5 +1,5 @@
-// What the environment and the options of a communicator say about choosing. Ranks tell each other
-// when they meet, and go by the same from then on.
+// The settings for choosing, from the environment and the options of a communicator. Ranks exchange
+// them when they meet, and then use the same ones.
 #pragma once
 
 #include <cstddef>

@@ -32,7 +32,7 @@ constexpr int kMostTried = 64;
 
 [[noreturn]] void wrong(const std::string& what) { throw InvalidArgument(what); }
 
-// What `body` gives; what it finds wrong is said with the place.
+// The result of `body`; what it finds wrong is said with the place.
 template <typename Body>
 auto in_place(const std::string& place, const Body& body) {
   try {
@@ -117,7 +117,8 @@ Row row_of(const json& value) {
   return row;
 }
 
-// That its algorithm exists, and serves the first of its rank counts with these parameters.
+// Checks that its algorithm exists, and supports the first of its rank counts with these
+// parameters.
 void check(const Row& row) {
   if (row.ranks.from > kMostRanks)
     wrong("it serves ranks from " + std::to_string(row.ranks.from) + " on: begin at most " +

@@ -25,7 +25,7 @@ class Platform {
   simgrid::s4u::Host* host(int rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
   // Says that a message takes this way, for joules().
   void use(int from, int to);
-  // Of the links that carried traffic, until now. The link-energy plugin must be there.
+  // Joules of the links that carried traffic, until now. The link-energy plugin must be there.
   double joules() const;
 
  private:

@@ -16,9 +16,8 @@ enum class Model {
   // also takes 5% of the way back. The latency is a message's start-up: the next one to the same
   // rank begins after it.
   kSmpi,
-  // Latencies and bandwidths as the topology says (CM02 without cross-traffic and TCP's window),
-  // and
-  // as the cost model has them: the next message follows while the one before is on its way.
+  // Latencies and bandwidths of the topology (CM02 without cross-traffic and TCP's window). As in
+  // the cost model, the next message follows while the one before is on its way.
   kPlain,
 };
 

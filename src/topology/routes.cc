@@ -62,7 +62,7 @@ const std::vector<int>& Routes::toward(int rank) {
   return next;
 }
 
-// Links between switches are alike and share the load. Past a rank, links may be of several kinds:
+// Links between switches are equal and share the load. Past a rank, links may be of several kinds:
 // the lowest numbers are taken, which makes the way back the same one.
 const Routes::Edge& Routes::among(const std::vector<Edge>& nearer, int vertex, int rank,
                                   const std::vector<int>& highest) const {

@@ -91,7 +91,7 @@ std::vector<int> tree_of(const Topology& topology, int ranks) {
   for (auto v = spanning.order.rbegin(); v != spanning.order.rend(); ++v)
     if (const int above = spanning.parent[index(*v)]; above >= 0 && branches[index(*v)] > 0)
       ++branches[index(above)];
-  // What joins less than two is left out: its one branch hangs on the next above.
+  // A vertex that joins fewer than two is left out: its one branch hangs on the next vertex above.
   std::vector<int> tree(index(ranks)), number(topology.vertices.size(), -1);
   for (int v : spanning.order) {
     const int parent = spanning.parent[index(v)];

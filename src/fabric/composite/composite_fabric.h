@@ -28,7 +28,7 @@ class CompositeFabric final : public Fabric {
   Location locate(const void* data, std::size_t bytes) const override;
   bool isolate(void* data, std::size_t bytes) override { return near_->isolate(data, bytes); }
 
-  // One sleeps at the near fabric's doorbell, which rings with the far one's.
+  // Threads sleep at the near fabric's doorbell, which also rings when the far one's does.
   std::uint32_t announce() override;
   void sleep(std::uint32_t announced) override;
   void retire() override;

@@ -12,7 +12,7 @@ namespace weft::composite {
 
 class CompositeEndpoint final : public Endpoint {
  public:
-  // `is_near`: by member, whether the near lane serves it.
+  // `is_near`: by member, whether it is on the near lane.
   CompositeEndpoint(std::unique_ptr<Endpoint> near, std::unique_ptr<Endpoint> far,
                     std::vector<bool> is_near);
 

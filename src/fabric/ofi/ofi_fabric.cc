@@ -68,7 +68,7 @@ void OfiFabric::say_goodbye() {
   const auto peers = remotes();
   for (const auto& peer : peers) peer->say_bye(deadline);
   for (const auto& peer : peers) peer->await_done(deadline);
-  // Of the others a write may have arrived in part.
+  // A write of the other peers may have arrived in part.
   for (const auto& peer : peers) {
     if (!peer->is_settled() && !peer->cut_off()) return Port::abandon(parts_.port);
   }

@@ -1,4 +1,4 @@
-// What a fabric tells its peers through the rendezvous store.
+// The address that a fabric gives its peers through the rendezvous store.
 //
 //   shm 1 <token> <pid> <uid> <boot id> <net namespace> <host name>
 //
@@ -26,7 +26,7 @@ struct Address {
   std::uint64_t net_namespace = 0;
   std::string host;
 
-  // This process's, for a fabric named `token`. `node`: as WEFT_NODE, if it is not empty.
+  // This process's, for a fabric named `token`. `node`: like WEFT_NODE, unless empty.
   static Address own(const Token& token, const std::string& node = {});
   // Throws InvalidArgument saying what is wrong with `text`.
   static Address parse(std::string_view text);

@@ -125,8 +125,8 @@ PeerState ShmEndpoint::about(int peer) const {
 
 std::string ShmEndpoint::lost(int peer) { return at(peer).reached.remote().lost(); }
 
-// Each member writes its text into a place of its own before it claims to be the first, so
-// there is no moment at which a lane is claimed and its text not whole.
+// Each member writes its text into a place of its own before it claims to be the first. So the text
+// of a claimed lane is always whole.
 void ShmEndpoint::record_abort(Lane& lane, const std::string& why) const {
   Inbox& own = *lane.inbox(me_);
   const std::size_t length = std::min(why.size(), Inbox::kWhyBytes - 1);

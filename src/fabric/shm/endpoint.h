@@ -21,7 +21,7 @@ namespace weft::shm {
 // Lives on without its fabric: it then neither sleeps nor notices losses, but disturbs nobody.
 class ShmEndpoint final : public Endpoint {
  public:
-  // `members` in order, null at `me` and where another fabric serves the pair. `patience` limits
+  // `members` in order, null at `me` and for pairs on another fabric. `patience` limits
   // every later wait for a peer's memory.
   ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Mapping> doorbell,
               const std::vector<std::shared_ptr<Remote>>& members, int me,
@@ -54,8 +54,8 @@ class ShmEndpoint final : public Endpoint {
     Inbox* theirs = nullptr;  // what we write: our place in the peer's segment
     Inbox* ours = nullptr;    // what we read: the peer's place in our segment
     Doorbell* bell = nullptr;
-    // As last read. The peer writes its count with every credit, so reading it fetches a line
-    // from the peer's core: only where what is known does not suffice.
+    // As last read. The peer writes its count with every credit, so reading it fetches a line from
+    // the peer's core. It is read only if the known count is too small.
     std::array<std::uint64_t, kMaxChannels> credits{};
     Lane* lane = nullptr;
     Reached reached;

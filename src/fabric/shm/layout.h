@@ -1,4 +1,4 @@
-// What lies in shared memory, byte for byte. All of it starts as zeros, and zeros mean
+// The layout of shared memory, byte for byte. All of it starts as zeros, and zeros mean
 // "nothing yet": a fresh segment needs no initialisation.
 //
 // A lane has one segment a member, and everything that a member polls lies in its own:
@@ -47,8 +47,8 @@ inline constexpr std::uint32_t kLayoutVersion = 8;
 inline constexpr std::uint64_t kDepth = 64;
 static_assert(kDepth >= kMailboxDepth);
 
-// Where lines or the prefetcher's pairs have 128 bytes, neighbours in an inbox still have the
-// same writer and the same reader; two members share a pair only at the bound of their inboxes.
+// If lines or the prefetcher's pairs have 128 bytes, neighbours in an inbox still have the same
+// writer and the same reader; two members share a pair only at the bound of their inboxes.
 inline constexpr std::size_t kLine = 64;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

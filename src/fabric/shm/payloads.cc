@@ -22,8 +22,8 @@ constexpr std::chrono::seconds kLastStores(1);
 class Stores {
  public:
   Stores(LaneHead& head, const Endpoint& endpoint) : head_(head) {
-    // relaxed: end(kFailed) fences heavily between the abort's store and its look at this word. One
-    // of the two then sees the other's. Here the compiler is held to the order.
+    // relaxed: end(kFailed) fences heavily between the abort's store and its look at this word.
+    // Then one of the two sees the other's store. Here the compiler is held to the order.
     head_.storing.store(1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (!endpoint.troubled()) [[likely]]

@@ -14,10 +14,10 @@ namespace weft::shm {
 // Not synchronised: it is the endpoint's, whose calls come from one thread at a time. A
 // repeated segment costs two compares, another known one a binary search, no lock.
 //
-// It owns what it has reached, so no mapping goes under its feet. A segment that the peer
-// released is dropped when the next new one is reached, and never after the lane
-// has failed: a peer that works on releases only what all have done with, but one
-// that failed may release what is being read here.
+// It owns what it has reached, so no mapping goes under its feet. A segment that the peer released
+// is dropped when the next new one is reached, but never after the lane has failed. A working peer
+// releases only segments that all have finished with. A failed peer may release one that is being
+// read here.
 class Reached {
  public:
   explicit Reached(std::shared_ptr<Remote> remote) : remote_(std::move(remote)) {}

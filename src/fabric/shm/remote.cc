@@ -34,7 +34,7 @@ int connect_to(int socket, const Token& token) {
   return result == 0 ? 0 : errno;
 }
 
-// Of a peer that did not say that it leaves. The socket's end is a death's as a rule, but not
+// For a peer that did not say that it leaves. The socket's end is a death's as a rule, but not
 // always; the kernel knows which process it was.
 std::string how_it_ended(int socket) {
   ucred peer{};

@@ -25,7 +25,7 @@ namespace weft::shm {
 
 class ShmFabric final : public Fabric {
  public:
-  // `node`: as WEFT_NODE, if it is not empty. Throws Unsupported saying what the system refuses.
+  // `node`: like WEFT_NODE, unless empty. Throws Unsupported saying what the system refuses.
   explicit ShmFabric(const std::string& node = {});
   // Peers see that this rank left. Never waits for a peer.
   ~ShmFabric() override;

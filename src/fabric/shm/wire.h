@@ -1,6 +1,6 @@
-// What two fabrics say to each other over their socket.
+// The words of two fabrics over their socket.
 //
-// Whoever dials asks, whoever accepts answers; each pair has a socket each way, so neither
+// The dialler asks, the listener answers; each pair has a socket each way, so neither
 // waits for the other to dial.
 //
 //   dialler               listener

@@ -1,4 +1,4 @@
-// Whether two ranks' programs are one and the same but for who their peers are.
+// Whether two ranks' programs differ only in the peers.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ struct Cut {
 // Entries of a mailbox of Weft's own fabrics.
 inline constexpr int kFabricMailbox = 64;
 
-// What is the same for all ranks of a call.
+// The part of a call that is equal for all ranks.
 struct Call {
   Cut cut;
   double element = 4;      // bytes
@@ -88,7 +88,7 @@ class Machine : protected execute::Machine<Machine, Types> {
   Machine& operator=(const Machine&) = delete;
 
  protected:
-  // What happens is added to `timeline`, if there is one.
+  // Steps and messages are added to `timeline`, if there is one.
   Machine(const Programs& programs, const Call& call, const Topology& topology,
           Timeline* timeline = nullptr);
   virtual ~Machine() = default;
@@ -152,7 +152,7 @@ class Machine : protected execute::Machine<Machine, Types> {
   const Programs& programs_;
   const Call& call_;
   const Topology::Rates rates_;
-  std::vector<PreparedProgram> prepared_;  // by number: ranks that are alike share one
+  std::vector<PreparedProgram> prepared_;  // by number: equal ranks share one
   Timeline* timeline_;
   bool has_memory_ = false;
 };

@@ -20,7 +20,7 @@ class Network {
   // Finds arrivals. All flows of a depth come at once, and depths in order.
   void resolve(std::vector<Flow>& flows);
 
-  // What was occupied longest, and how long.
+  // The resource that was occupied longest, and how long.
   std::string busiest(double& seconds) const;
 
  private:

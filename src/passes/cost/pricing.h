@@ -13,7 +13,7 @@ namespace weft::cost {
 // Used once. All arguments outlive it. Not thread safe.
 class Pricing final : public Machine {
  public:
-  // What happens is added to `timeline`, if there is one.
+  // Steps and messages are added to `timeline`, if there is one.
   Pricing(const Programs& programs, const Call& call, const Topology& topology,
           Timeline* timeline = nullptr);
 

@@ -1,5 +1,5 @@
-// All ranks' programs. Where there would be too many steps, only some ranks' are written, and the
-// others' follow from them by rules (renumber.h).
+// All ranks' programs. If there would be too many steps, only some ranks' programs are written. The
+// others follow from them by rules (renumber.h).
 #pragma once
 
 #include <functional>

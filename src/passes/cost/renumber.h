@@ -1,6 +1,6 @@
 // How the programs of many ranks follow from a few.
 //
-// Ranks come in units: single ranks, or nodes of so many. The first units have programs of their
+// Ranks come in units: single ranks, or nodes of equal size. The first units have programs of their
 // own, every other rank's is that of its base, the rank at the same place of the last of them, with
 // other peers. A rule says which; each step of a base has its own, since an algorithm may send to
 // the next rank first and add up from the lowest one on.

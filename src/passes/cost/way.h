@@ -1,4 +1,4 @@
-// What a pair of ranks has between them.
+// The connection between a pair of ranks.
 #pragma once
 
 #include "weft/topology.h"

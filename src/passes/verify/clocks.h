@@ -38,7 +38,7 @@ class Clocks {
     return access.rank < 0 || row(rank)[access.rank] >= access.time;
   }
 
-  // What a message of `rank` carries. Later steps of `rank` are not in it.
+  // The clock that a message of `rank` carries. Later steps of `rank` are not in it.
   std::vector<std::uint32_t> send(int rank) {
     std::vector<std::uint32_t> clock(row(rank), row(rank) + ranks_);
     ++time_[static_cast<std::size_t>(rank) * ranks_ + static_cast<std::size_t>(rank)];

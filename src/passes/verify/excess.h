@@ -8,7 +8,7 @@
 
 namespace weft::verifier {
 
-// What a plan has too much of, and how much it may have; empty: nothing. Counts, executes nothing.
+// Names what a plan has too much of, and the limit; empty: nothing. Counts, executes nothing.
 // Every built-in plan stays far below, on thousands of ranks too. The plan has a program for each
 // rank.
 std::string excess_of(const Plan& plan);

@@ -13,7 +13,7 @@ struct Origin {
   std::size_t element;
 };
 
-// What element `element` of `block` of `rank`'s output comes from. Where all contribute,
+// The contributions to element `element` of `block` of `rank`'s output. Where all contribute,
 // `rank` stands for any of them.
 Origin origin(const PlanShape& shape, const Scenario& call, int rank, int block,
               std::size_t element) {

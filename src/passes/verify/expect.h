@@ -1,4 +1,4 @@
-// What a collective defines: the value of each element of each output.
+// The result of a collective: the value of each element of each output.
 #pragma once
 
 #include <cstddef>

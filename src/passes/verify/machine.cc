@@ -95,7 +95,7 @@ void Machine::give_back(int rank) {
   }
 }
 
-// What the next plan on the lane would stumble over, as far as this rank can see it.
+// Messages that the next plan on the lane would misread, as far as this rank can see them.
 void Machine::check_left_over(int rank) {
   const int channels = static_cast<int>(plan(rank).shape.channels.size());
   for (int channel = 0; channel < channels; ++channel) {

@@ -28,9 +28,9 @@ struct Scenario {
   std::vector<Partition> input;  // by rank
   std::vector<Partition> output;
   std::vector<bool> in_place;  // by rank: each caller places its own buffers
-  // All outputs are symmetric memory, where puts with destinations write them. What holds here
-  // and where none is holds for any mixture: a put into one rank's output touches nothing of
-  // another's but what a slot would.
+  // All outputs are symmetric memory, where puts with destinations write them. If a plan is right
+  // here and where no output is symmetric, it is right for any mixture: a put into one rank's
+  // output touches nothing of another's except what a slot would.
   bool symmetric = false;
 
   const Partition& part(int rank, Buffer buffer) const {
@@ -59,8 +59,8 @@ struct Run {
   const Scenario* variables;
 };
 
-// Chunks a block after which more of them bring nothing new: twice the trips that the plan
-// can have under way, which its slots, mailboxes and lags bound, and one.
+// The chunks a block beyond which more chunks bring nothing new: twice the trips that the plan can
+// have under way, and one. Slots, mailboxes and lags bound the trips.
 int enough_trips(const Plan& plan);
 
 // Every size whose largest block has `trips` chunks, the last one of a single element or

@@ -48,8 +48,8 @@ void Machine::reduce(int rank) {
   for (const Operand& operand : step.dst) store(rank, operand, values_);
 }
 
-// Whether the step under way goes with as many elements as another step did, for all counts: only
-// then are they of equally many chunks in every call.
+// Whether the step under way has as many elements as another step, for all counts. Only then do
+// both have equally many chunks in every call.
 bool Machine::same_size(int rank, std::size_t extent, Sum sum, const std::string& other,
                         Event event) {
   const Cursor& cursor = state(rank).cursor;
@@ -164,7 +164,7 @@ void Machine::wait(int rank, std::int32_t number) {
     land(rank, entry.message, message.readers[entry.reader].target);
 }
 
-// What was put into an output has surely arrived when its owner has the message, not before.
+// A payload put into an output has certainly arrived when the owner has the message, not before.
 void Machine::land(int rank, MessageId id, std::size_t target) {
   const Message& message = messages_[id];
   Memory& memory = memory_of(rank);

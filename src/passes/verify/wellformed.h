@@ -1,4 +1,4 @@
-// What can be said of a plan without executing it: operands and peers within range.
+// Checks of a plan without executing it: operands and peers within range.
 #pragma once
 
 #include "passes/verify/report.h"

@@ -1,5 +1,5 @@
-// What peers write into the caller's output: how a lane lets them, and how it makes sure that none
-// does any more.
+// Peers that write into the caller's output: how a lane lets them, and how it makes sure that no
+// peer does any more.
 #include <cstring>
 #include <thread>
 
@@ -8,7 +8,7 @@
 namespace weft::ofi {
 namespace {
 
-// Where messages are shorter, the packet that follows costs what the copy does that it saves.
+// For shorter messages, the packet that follows costs as much as the copy that it saves.
 constexpr std::size_t kLeastExposed = 1 << 20, kLeastDelivered = 256 << 10;
 
 }  // namespace
@@ -42,7 +42,7 @@ void OfiEndpoint::retract(Clock::time_point until) {
 bool OfiEndpoint::may_deliver(const Peer& peer) const {
   if (!peer.remote || peer.remote->at_rest(peer.pair)) return false;
   if (!peer.remote->is_lost()) return true;
-  // Of a peer that is gone libfabric says so only to who sends something.
+  // libfabric reports that a peer is gone only if something is sent to it.
   const Packet nothing{.pair = peer.pair, .kind = PacketKind::kCredit};
   parts_.port->send(peer.remote->link(), &nothing, sizeof nothing, {});
   return true;

@@ -14,8 +14,9 @@
 
 namespace weft::ofi {
 
-// Aborts come by the peers' connections and would pass by what was sent before them: one counts
-// when that is here, so that a collective which has all it needs is finished. Thread safe.
+// Aborts come by the peers' connections and could overtake messages that were sent before them. So
+// an abort counts when these messages are here, and a collective that has all it needs finishes.
+// Thread safe.
 class Ending {
  public:
   // 1 once there is something to look at: an abort, or a lost peer.
@@ -23,7 +24,8 @@ class Ending {
 
   // The lane ends here and now. False: it had ended before.
   bool end(const std::string& why);
-  // A member ends it, having sent so many packets and writes. Counts when they are here, when the
+  // A member ends it, after it has sent `sent` packets and writes. Counts when they are here, when
+  // the
   // member is lost, or after kPatience, whichever is first.
   void hear(std::shared_ptr<const Remote> from, std::uint64_t sent, const std::string& why);
   // The first cause; empty: it goes on.

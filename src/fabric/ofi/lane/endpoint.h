@@ -29,7 +29,7 @@ enum class Route : std::uint8_t {
   kLanded    // from the caller's memory into the peer's output; the slot as above
 };
 
-// What the parts of one fabric share.
+// The shared parts of one fabric.
 struct Parts {
   std::shared_ptr<Bell> bell;
   std::shared_ptr<Lanes> lanes;
@@ -40,7 +40,7 @@ struct Parts {
 // Lives on without its fabric: its peers have then left it, and it disturbs nobody.
 class OfiEndpoint final : public Endpoint, private Lane {
  public:
-  // `members` in order, null at `me` and where another fabric serves the pair.
+  // `members` in order, null at `me` and for pairs on another fabric.
   OfiEndpoint(Parts parts, const std::vector<std::shared_ptr<Remote>>& members, int me);
   ~OfiEndpoint() override;
 

@@ -23,7 +23,8 @@ bool Incoming::take_write(std::size_t channel, std::uint32_t number) {
 }
 
 void Incoming::take_credit(std::size_t channel, std::uint64_t total) {
-  // relaxed: only whoever takes packets changes it, one at a time. Credits may pass each other.
+  // relaxed: only the thread that takes packets changes it, one at a time. Credits may pass each
+  // other.
   if (total <= credits_[channel].load(std::memory_order_relaxed)) return;
   // release: what the member has read is read.
   credits_[channel].store(total, std::memory_order_release);

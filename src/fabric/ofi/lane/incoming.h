@@ -1,4 +1,4 @@
-// What one member of a lane has sent: messages, credits, and that it is there.
+// Everything that one member of a lane has sent: messages, credits, and its joining.
 #pragma once
 
 #include <array>
@@ -12,7 +12,8 @@
 
 namespace weft::ofi {
 
-// Written by whoever takes packets, one at a time; read by the lane's thread. Channels are below
+// Written by the thread that takes packets, one at a time; read by the lane's thread. Channels are
+// below
 // kMaxChannels.
 class Incoming {
  public:

@@ -28,9 +28,9 @@ void OfiEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_p
   connected_.store(true, std::memory_order_release);
 }
 
-// Of two one speaks first, on every rail. Connections that both begin at once meet, and the
-// provider keeps one: "tcp" of libfabric 2.5 on two rails kept none in 3 of 80 runs. Where the
-// first is not let in the other one's connection serves both.
+// One rank of two speaks first, on every rail. If both begin a connection at once, the two meet and
+// the provider keeps one. "tcp" of libfabric 2.5 on two rails kept none in 3 of 80 runs. If the
+// first is not let in, the other one's connection is used by both.
 void OfiEndpoint::join_peers(Clock::time_point deadline) {
   const auto join = [this](std::size_t place) {
     const Packet joined{.pair = peers_[place].pair, .kind = PacketKind::kJoined};

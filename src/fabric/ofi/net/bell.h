@@ -1,4 +1,4 @@
-// Where the threads of a fabric's rank sleep; only threads of this process ring.
+// The place where the threads of a fabric's rank sleep; only threads of this process ring.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace weft::ofi {
 
-// Thread safe but for forward().
+// Thread safe, except forward().
 class Bell {
  public:
   void ring() {

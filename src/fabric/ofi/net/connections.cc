@@ -70,7 +70,7 @@ std::vector<int> descriptors() {
   return found;
 }
 
-// What an epoll watches, and what the epolls watch that it watches.
+// The descriptors that an epoll watches, also through epolls that it watches.
 std::vector<int> watched_by(int epoll) {
   std::vector<int> found{epoll};
   for (std::size_t i = 0; i < found.size(); ++i) {

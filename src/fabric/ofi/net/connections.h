@@ -8,15 +8,17 @@
 
 namespace weft::ofi {
 
-// Shuts the connections that an endpoint has dialled to a peer, and those from the peer's host that
-// it has accepted, whose other ends tell nothing else. `own` and `peer` are the names of the
+// Shuts the connections that an endpoint has dialled to a peer. Also shuts those that it has
+// accepted from the peer's host: nothing tells to which rank there they belong. `own` and `peer`
+// are the names of the
 // endpoints, which are socket addresses. `waits` is the descriptor by which one waits for `own`: an
 // epoll that watches its connections, and none of another endpoint of this process. True if one of
 // them still holds something to be read.
 bool shut_connections(int waits, const std::string& own, const std::string& peer);
 
-// Of the connections that the endpoint of this name has accepted and answered nothing to, shuts
-// those that have been silent for `patience`, and all but the `most` that spoke or came last.
+// Looks at the connections that the endpoint of this name has accepted and to which it has answered
+// nothing. Shuts those that have been silent for `patience`, and all but the `most` that spoke or
+// came last.
 // libfabric then closes them. Returns how many there were.
 std::size_t shut_unanswered(const std::string& own, std::size_t most,
                             std::chrono::milliseconds patience);

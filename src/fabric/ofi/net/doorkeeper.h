@@ -1,5 +1,5 @@
-// Keeps strangers from taking this process's descriptors by the port of libfabric's provider, which
-// accepts whoever comes and waits for his first words for ever.
+// Keeps strangers from taking this process's descriptors through the port of libfabric's provider.
+// The provider accepts every connection and waits forever for its first words.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace weft::ofi {
 
 // Looks four times a second whether many descriptors are in use that were not before; only then at
-// the provider's connections. Those to which it has answered nothing are strangers.
+// the provider's connections. Connections to which it has answered nothing are strangers.
 // Works on the watcher's thread only; construct it before it watches.
 class Doorkeeper {
  public:

@@ -2,7 +2,7 @@
 // sleep.
 //
 // As long as somebody polls it looks now and then whether that is still so, first after a
-// millisecond, then ever more rarely. When it is not, or when somebody is about to sleep, it waits
+// millisecond, then ever more rarely. When nobody polls, or a thread is about to sleep, it waits
 // for the port's descriptors instead, and takes what comes.
 #pragma once
 

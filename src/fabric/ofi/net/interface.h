@@ -1,4 +1,4 @@
-// Which of the machine's network interfaces to use: one, or as many rails as are asked for.
+// Chooses the network interfaces: one, or one for each rail that is asked for.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct Interface {
 // A numeric address that is reached from its own host only.
 bool is_loopback(const std::string& address);
 
-// Those that are up and have an address.
+// The interfaces that are up and have an address.
 std::vector<Interface> interfaces();
 
-// Those that WEFT_INTERFACE names or has the addresses of, "eth0,eth1", in its order; else the one
+// The interfaces in WEFT_INTERFACE, by name or address ("eth0,eth1"), in its order; else the one
 // by which MASTER_ADDR, then the world outside, is reached; else the first that is not the
 // loopback, else that. Throws InvalidArgument naming what there is if WEFT_INTERFACE names what is
 // none of it, or one twice, or more than kMostRails.

@@ -1,5 +1,5 @@
-// libfabric, found when it is first needed: the package works without it. What is not here goes
-// through the tables of functions in libfabric's own objects.
+// libfabric, found when it is first needed: the package works without it. All other functions are
+// called through the tables in libfabric's own objects.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -1,4 +1,4 @@
-// What a port knows of one peer, and what it lends and borrows there.
+// A port's knowledge of one peer, and the memory that they lend each other.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -23,13 +23,13 @@ struct Op;
 // Endpoints of a port.
 inline constexpr std::size_t kMostRails = 8;
 
-// What a peer must know to write somewhere.
+// The keys that a peer needs to write somewhere.
 using Keys = std::array<std::uint64_t, kMostRails>;
 struct Target {
   std::uint64_t base = 0;
   Keys keys{};  // by rail
 };
-// As bytes of a message. What is missing or too much is nothing.
+// As bytes of a message. Missing keys are 0; further ones are ignored.
 std::string text_of(const Keys& keys);
 Keys keys_of(const std::string& text);
 
@@ -53,7 +53,8 @@ class Registration {
   Target target_;
 };
 
-// A segment of this fabric that payloads are sent from. Whoever sends keeps it.
+// A segment of this fabric that payloads are sent from. Every operation that sends from it keeps
+// it.
 struct Source {
   std::uint32_t segment;
   std::byte* data;
@@ -82,7 +83,7 @@ struct Account {
   std::size_t peer = 0;
 };
 
-// What goes to a peer by one rail: from ours to its own of the same place.
+// The way to a peer by one rail: from our rail to the peer's rail of the same place.
 struct Way {
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::deque<Op*> pending;    // not taken by libfabric yet, in order

@@ -1,4 +1,4 @@
-// What is sent from, and where it lands: segments of this fabric, and copies of a peer's.
+// The memory of payloads: segments of this fabric to send from, and mirrors of a peer's segments.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What travels between two ports, byte for byte, in the order of bytes of x86 and Arm.
+// The bytes between two ports, in the byte order of x86 and Arm.
 //
 //   Packet
 //       0   4  pair        the receiver's number for (lane, sender)
@@ -21,7 +21,7 @@
 // carries 32 bits of its own: which message it belongs to. The two may arrive in either order.
 //
 // A seal is read after the payload, and broken before the caller has that memory back: where it is
-// whole, the payload is. So what is delivered goes by one rail with its packet, before it.
+// whole, the payload is. So a delivered payload goes by the same rail as its packet, before it.
 //
 //   WriteMark   bits 0-5 number mod 64 | 6-8 channel | 9-31 pair
 #pragma once
@@ -56,14 +56,16 @@ struct Packet {
 };
 static_assert(sizeof(Packet) == 16);
 
-// Of payload in a packet. With a write and a packet for it messages of any length took longer
+// The most bytes of payload in a packet. With a write and a packet for it messages of any length
+// took longer
 // (docs/performance.md); receives for longer ones would set too much memory aside.
 inline constexpr std::size_t kMostEagerBytes = 1 << 20;
 
-// Credits of messages that carry their payload are held back until so many are due, or until a
+// Credits of messages that carry their payload are held back until this many are due, or until a
 // message goes the other way on their channel.
 inline constexpr std::uint64_t kCreditsHeld = kDepth / 4;
-// Or until they are of so many bytes. Without a credit a sender uses the place of a payload again
+// Or until they are for this many bytes. Without a credit a sender uses the place of a payload
+// again
 // only while its peer has fewer than this before it; all of them are memory that the peer keeps.
 // More than what is held back, so that a peer which has read everything lets its sender go on.
 inline constexpr std::uint64_t kBytesHeld = 1 << 20, kBytesAhead = 4 << 20;
@@ -88,11 +90,11 @@ struct MessagePacket {
   static constexpr std::uint16_t kExposes = 1, kDelivered = 2;
 
   static constexpr std::size_t kHead = 48;  // before the body
-  // Of the packet, as it travels.
+  // Bytes of the packet as it travels.
   std::size_t with_payload() const { return kHead + bytes + tail; }
   static constexpr std::size_t most(std::size_t eager) { return kHead + eager + sizeof(Seal); }
   static constexpr std::size_t kWithPlace = kHead + sizeof(Location);
-  // Of one that is delivered.
+  // Bytes of the packet of a delivered payload.
   static constexpr std::size_t kAfterPayload = kWithPlace + sizeof(Seal);
 };
 static_assert(offsetof(MessagePacket, body) == MessagePacket::kHead);

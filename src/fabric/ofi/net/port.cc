@@ -11,7 +11,7 @@ namespace weft::ofi {
 namespace {
 
 constexpr std::size_t kBatch = 16;
-// What a socket holds is read in milliseconds.
+// The bytes in a socket are read within milliseconds.
 constexpr std::chrono::seconds kReading(1);
 
 }  // namespace
@@ -81,8 +81,8 @@ void Port::progress_locked() {
   for (auto each = waiting_.begin(); each != waiting_.end();) flush(**each++);
 }
 
-// What had arrived by then is still read, by this port and nobody else: so it is, before the lock
-// is given up.
+// Bytes that had arrived by then are still read, only by this port. So they are read before the
+// lock is released.
 bool Port::cut(Link& link, const std::vector<std::string>& names) {
   const Locked lock(*this);
   const auto until = Clock::now() + kReading;

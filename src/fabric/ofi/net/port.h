@@ -24,7 +24,8 @@
 
 namespace weft::ofi {
 
-// Who takes what arrives, in whatever order the rails bring it. Called under the port's lock: it
+// Takes everything that arrives, in the order in which the rails bring it. Called under the port's
+// lock: it
 // must not call the port.
 class Receiver {
  public:
@@ -43,11 +44,11 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   ~Port();
   Port(const Port&) = delete;
   // Keeps it until the process ends. tcp;ofi_rxm of libfabric 1.17 must not be closed while a write
-  // of a peer has arrived in part: rxm_handle_comp_error follows the null context of that write,
-  // which only a connection's end takes away.
+  // of a peer has arrived in part: rxm_handle_comp_error follows the null context of that write.
+  // Only the end of the connection removes the write.
   static void abandon(std::shared_ptr<Port> port);
 
-  // By which peers link to it, one a rail: any bytes.
+  // The names by which peers link to it, one for each rail: any bytes.
   std::vector<std::string> names() const;
   // `names`: the peer's, as many as here. Lives as long as the port. Throws Unsupported.
   Link& link(const std::vector<std::string>& names);
@@ -60,12 +61,13 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   // Sends it by every rail.
   void greet(Link& link, const void* packet, std::size_t length, const Account& account);
   std::size_t rails() const { return rails_.size(); }
-  // One whose payload follows it.
+  // Sends a packet and the payload that follows it.
   void send(Link& link, const void* packet, std::size_t length, Payload payload,
             const Account& account);
   // Whether the payload may lie in the caller's memory.
   bool seals() const { return seals_; }
-  // Of what was sent from there and is not finished: no peer shows it if it is read from now on.
+  // Breaks the seals of payloads from the caller's memory that are not finished. No peer shows a
+  // payload that is read from now on.
   void break_seals(const Unsent& account);
   // Writes into the peer's copy of the source's segment, as soon as that is known.
   void write(Link& link, Payload payload, WriteMark mark, const Account& account);
@@ -89,8 +91,8 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   // The same, once all of it is on its way; -1: some is not.
   std::int64_t settled(Link& link);
 
-  // Takes what has arrived, sends on what could not go. poke() leaves it to another thread
-  // that is at it, and counts: somebody is polling.
+  // Takes what has arrived, sends on what could not go. poke() leaves it to a thread that is
+  // already doing it. It also counts as a sign that somebody polls.
   void progress();
   void poke();
   // Of receives.
@@ -148,7 +150,7 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   std::vector<int> wait_descriptors_;
   std::atomic<std::uint64_t> pokes_{0};
 
-  mutable std::mutex mutex_;  // what follows, but for the number of rails
+  mutable std::mutex mutex_;  // guards what follows, except the number of rails
   std::vector<std::unique_ptr<Rail>> rails_;
   std::deque<Link> links_;
   std::set<Link*> waiting_;  // links with something pending

@@ -18,7 +18,7 @@ namespace {
 
 using Info = std::unique_ptr<fi_info, decltype(&::fi_freeinfo)>;
 
-// What port.cc can do, or does without.
+// The capabilities that port.cc uses, and those that it does not need.
 Info hints(const char* provider) {
   Info hints(library().dupinfo(nullptr), library().freeinfo);
   if (!hints) throw Unsupported("ofi: fi_dupinfo: out of memory");
@@ -35,8 +35,8 @@ Info hints(const char* provider) {
   return hints;
 }
 
-// Whoever layers messages over another provider's has a protocol of its own for those that do not
-// fit into its buffers, with a trip to and fro. TCP keeps what comes before a receive is posted;
+// A provider that layers messages over another provider's has its own protocol for messages that do
+// not fit into its buffers, with a round trip. TCP keeps what comes before a receive is posted;
 // where that is lost and sent again there are to be more of them, so shorter ones.
 std::size_t eager_bytes(const std::string& provider) {
   constexpr std::size_t kBufferOfRxm = 16 << 10;
@@ -73,8 +73,9 @@ std::string address_of(const fi_info& info) {
   return text;
 }
 
-// Of one machine only, superseded, layered where another one does the same with less, or of
-// libfabric 1.17 only with a wait descriptor that never rests ("net", which became "tcp" later).
+// Providers that are not taken unasked: for one machine only; superseded; layered where another one
+// needs no layer; or with a wait descriptor that is always readable ("net" of libfabric 1.17, which
+// became "tcp" later).
 bool passed_over(const std::string& name) {
   for (const char* word : {"shm", "sockets", "udp", "net", "lnx"})
     if (name.starts_with(word)) return true;
@@ -89,10 +90,11 @@ Provider::Rail rail_of(const fi_info& info, const Interface& interface) {
       {one, library().freeinfo}, info.domain_attr->name ? info.domain_attr->name : "", interface};
 }
 
-// One on each interface, by the provider that `first` has. Fewer: it is not on all of them.
+// One info for each interface, of the provider of `first`. Fewer: the provider is not on all of
+// them.
 std::vector<Provider::Rail> rails_of(const fi_info* list, const fi_info& first,
                                      const std::vector<Interface>& interfaces) {
-  // Of a provider with addresses of its own kind nobody knows what is on which interface.
+  // If a provider has addresses of its own kind, nothing tells which interface they are on.
   if (address_of(first).empty() && interfaces.size() == 1) return {rail_of(first, interfaces[0])};
   std::vector<Provider::Rail> rails;
   for (const Interface& interface : interfaces) {

@@ -1,4 +1,4 @@
-// Which of libfabric's providers carries the messages, and over which interfaces.
+// Chooses libfabric's provider and the interfaces for messages.
 #pragma once
 
 #include <rdma/fabric.h>

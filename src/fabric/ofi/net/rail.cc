@@ -13,7 +13,7 @@ namespace weft::ofi {
 namespace {
 
 // Few, since they are used in turn: what arrives should not have left the cache when its turn comes
-// again. What is taken away is replaced at once.
+// again. A buffer that is taken away is replaced at once.
 constexpr std::size_t kReceivedBytes = 2 << 20, kLeastReceives = 2, kMostReceives = 8;
 std::size_t receives_of(std::size_t bytes) {
   return std::clamp(kReceivedBytes / bytes, kLeastReceives, kMostReceives);

@@ -17,7 +17,7 @@
 
 namespace weft::ofi {
 
-// Under the port's lock, but for what is constant. Nothing here waits for a peer.
+// Used under the port's lock, except constant members. Nothing here waits for a peer.
 class Rail {
  public:
   // `index`: its place among the port's. Packets have at most `most` bytes. Throws Unsupported
@@ -25,12 +25,12 @@ class Rail {
   Rail(std::shared_ptr<fi_info> info, std::size_t index, std::size_t most);
   Rail(const Rail&) = delete;
 
-  // By which peers reach it: any bytes.
+  // The name by which peers reach it: any bytes.
   std::string name() const;
   // Throws Unsupported.
   fi_addr_t address_of(const std::string& name);
 
-  // Of packets and writes that are sent, and of receives.
+  // The operations of sent packets and writes, and of receives.
   Ops& sends() { return sends_; }
   Ops& receives() { return receives_; }
   void post_receive(Op* op);
@@ -55,7 +55,7 @@ class Rail {
   // FI_REMOTE_WRITE, or FI_SEND | FI_WRITE, as `access`. `key` 0: any. Throws Unsupported.
   Handle<fid_mr> register_memory(std::byte* data, std::size_t bytes, std::uint64_t access,
                                  std::uint64_t key = 0);
-  // By what a peer's writes name the first byte of `data`, which was registered.
+  // The address that a peer's writes use for the first byte of `data`, which was registered.
   std::uint64_t base_of(const std::byte* data) const {
     return virtual_addresses_ ? reinterpret_cast<std::uint64_t>(data) : 0;
   }

@@ -1,4 +1,4 @@
-// What a port sends, and what waits until it can.
+// Sending by a port, and operations that wait until they can go.
 #include <algorithm>
 #include <cstring>
 #include <tuple>
@@ -10,7 +10,8 @@
 namespace weft::ofi {
 namespace {
 
-// The rail that has the least under way to the peer; of those alike, that which has carried least.
+// The rail that has the least under way to the peer; among equal ones, the rail that has carried
+// least.
 std::size_t least_loaded(const Link& link) {
   const auto less = [](const Way& a, const Way& b) {
     return std::tie(a.under_way, a.given) < std::tie(b.under_way, b.given);
@@ -70,7 +71,7 @@ void Port::write(Link& link, Payload payload, WriteMark mark, const Account& acc
 void Port::deliver(Link& link, const MessagePacket& packet, Payload payload, std::uint64_t key,
                    WriteMark mark, const Account& account, const std::atomic<bool>& barred) {
   const Locked lock(*this);
-  // Whoever bars looks afterwards, under this lock, how much was sent.
+  // A thread that bars looks afterwards, under this lock, how much was sent.
   if (link.broken || barred.load()) return;
   link.sent += 2;
   Rail& rail = *rails_[least_loaded(link)];
@@ -100,7 +101,7 @@ void Port::submit(Link& link, Op* op, Payload payload, const Account& account) {
   op->link = &link;
   op->account = account;
   if (account.unsent) {
-    // relaxed: whoever asks is the thread that sends.
+    // relaxed: the thread that asks is the thread that sends.
     account.unsent->by_peer[account.peer].fetch_add(1, std::memory_order_relaxed);
     account.unsent->all.fetch_add(1, std::memory_order_relaxed);
   }

@@ -1,5 +1,5 @@
-// What a fabric tells its peers through the rendezvous store, and the TCP connections by which
-// they meet.
+// The address that a fabric gives its peers through the rendezvous store, and the TCP connections
+// by which they meet.
 //
 //   ofi 3 <token> <pid> <host> <provider> <address> <port> <names of its rails: hexadecimal,...>
 #pragma once

@@ -13,7 +13,8 @@
 
 namespace weft::ofi {
 
-// What a lane takes from its members, who are numbered by their places in it. Calls come one at a
+// Everything that a lane takes from its members. Members are numbered by their places in the lane.
+// Calls come one at a
 // time, and must not call the port.
 class Lane {
  public:
@@ -44,7 +45,7 @@ class Lanes final : public Receiver {
   void take_write(WriteMark mark) override;
   void take_break(Link& link, const std::string& why) override;
 
-  // By the connection to `from`, which must be the pair's own peer.
+  // Came by the connection to `from`, which must be the pair's own peer.
   void take_abort(std::uint32_t pair, const Token& from, std::uint64_t sent,
                   const std::string& why);
   void bar(std::uint32_t pair, const Token& from);

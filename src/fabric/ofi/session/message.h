@@ -1,7 +1,7 @@
-// What two fabrics say to each other beside the data: over a TCP connection, whose end tells of a
-// peer's death at once, and which is served while neither rank is in a call.
+// The words of two fabrics beside the data. They go over a TCP connection. Its end tells of a
+// peer's death at once. It is read even while neither rank is in a call.
 //
-// Whoever dials asks, whoever accepts answers; each pair has a connection each way.
+// The dialler asks, the listener answers; each pair has a connection each way.
 //
 //   dialler                          listener
 //   kHello, a random number       →
@@ -62,7 +62,7 @@ struct Message {
 };
 static_assert(sizeof(Message::Head) == 64);
 
-// One end of a connection. Thread safe but for receive().
+// One end of a connection. Thread safe, except receive().
 class Talk {
  public:
   Talk() = default;

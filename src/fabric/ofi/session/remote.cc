@@ -125,7 +125,7 @@ void Remote::bar(std::uint32_t pair) {
 }
 
 bool Remote::at_rest(std::uint32_t pair) const {
-  // Of several rails only one may have broken.
+  // With several rails, perhaps only one has broken.
   if (port_->rails() == 1 && port_->broken(link_)) return true;
   std::lock_guard lock(mutex_);
   if (left_) return true;
@@ -155,7 +155,7 @@ void Remote::on_readable() {
         if (what != Talk::What::kNonsense && turned_away()) return;
         const bool known = state_ == State::kWelcomed;
         lose("its " + address_.process(what == Talk::What::kCut ? "is out of reach"
-                                       : known                  ? "died, or its connection was cut"
+                                       : known ? "died, or its connection was cut"
                                                : "is gone, or refused the connection"));
         return;
       }
@@ -175,7 +175,7 @@ void Remote::take(const Message& message) {
   changed_.notify_all();
 }
 
-// Whoever knows another secret is noticed here, on both sides: each dials the other.
+// A peer with another secret is noticed here, on both sides: each dials the other.
 void Remote::check_welcome(const Message& message) {
   const std::string theirs = message.text.substr(0, challenge_.size());
   const std::string signature = message.text.substr(theirs.size());
