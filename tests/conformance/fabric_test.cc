@@ -149,7 +149,7 @@ TEST_P(FabricTest, PutsFromAnywhereToAll) {
       r.lane->prepare(out);
       EXPECT_FALSE(slot.filled) << "it only decides";
       r.lane->post(out);
-      const auto held = [&](bool Reader::*what) { return std::ranges::any_of(readers, what); };
+      const auto held = [&](bool Reader::* what) { return std::ranges::any_of(readers, what); };
       EXPECT_TRUE(slot.filled || held(&Reader::holds_source));
       if (!held(&Reader::holds_source)) std::ranges::fill(data, std::byte{0xAB});
       r.for_peers([&](int from) {

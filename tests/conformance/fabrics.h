@@ -26,16 +26,16 @@ struct FabricKind {
 // A new fabric is one line here.
 inline const std::vector<FabricKind>& fabric_kinds() {
   static const std::vector<FabricKind> kinds = {
-    {"shm", make_shm_fabric},
-    {"inprocess", make_inprocess_fabric},
+      {"shm", make_shm_fabric},
+      {"inprocess", make_inprocess_fabric},
 #if WEFT_OFI
-    {"ofi", make_ofi_fabric},
-    // Ranks in turn on two nodes, as far as their fabrics know.
-    {"shm_ofi",
-     [] {
-       static std::atomic<int> made{0};
-       return make_spanning_fabric(made.fetch_add(1) % 2 == 0 ? "even" : "odd");
-     }},
+      {"ofi", make_ofi_fabric},
+      // Ranks in turn on two nodes, as far as their fabrics know.
+      {"shm_ofi",
+       [] {
+         static std::atomic<int> made{0};
+         return make_spanning_fabric(made.fetch_add(1) % 2 == 0 ? "even" : "odd");
+       }},
 #endif
   };
   return kinds;

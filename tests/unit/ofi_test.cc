@@ -412,7 +412,7 @@ TEST(OfiLibrary, TakesNoSignalFromTheProcess) {
   const auto handlers = [] {
     std::vector<void (*)(int)> found;
     for (int signal : {SIGHUP, SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SIGTERM}) {
-      struct sigaction now {};
+      struct sigaction now{};
       sigaction(signal, nullptr, &now);
       found.push_back(now.sa_handler);
     }

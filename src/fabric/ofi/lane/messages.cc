@@ -13,7 +13,9 @@ namespace weft::ofi {
 void OfiEndpoint::prepare(Outgoing& out) {
   const bool carried = parts_.port->seals() && out.bytes <= parts_.port->eager();
   for (Reader& reader : out.readers) {
-    const Route route = may_land(out, reader) ? Route::kLanded : carried ? Route::kCarried : Route::kStaged;
+    const Route route = may_land(out, reader) ? Route::kLanded
+                        : carried             ? Route::kCarried
+                                              : Route::kStaged;
     reader.route = static_cast<std::uint8_t>(route);
     reader.holds_source = route != Route::kStaged;
     reader.holds_slot = true;
