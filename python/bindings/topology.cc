@@ -13,16 +13,16 @@ namespace {
 using weft::Routes;
 using weft::Topology;
 using Pair = std::pair<int, int>;
-using Way = std::vector<std::pair<int, bool>>;
+using Route = std::vector<std::pair<int, bool>>;
 
-std::vector<Way> paths(const Topology& topology, const std::vector<Pair>& pairs) {
+std::vector<Route> paths(const Topology& topology, const std::vector<Pair>& pairs) {
   Routes routes(topology);
-  std::vector<Way> ways;
+  std::vector<Route> found;
   for (const auto& [from, to] : pairs) {
-    Way& way = ways.emplace_back();
-    for (const Routes::Hop& hop : routes.path(from, to)) way.emplace_back(hop.link, hop.forward);
+    Route& route = found.emplace_back();
+    for (const Routes::Hop& hop : routes.path(from, to)) route.emplace_back(hop.link, hop.forward);
   }
-  return ways;
+  return found;
 }
 
 void bind_parts(nb::module_& m) {
@@ -100,7 +100,8 @@ void bind_topology(nb::module_& m) {
       .def_rw("call", &Topology::call)
       .def_rw("by_size", &Topology::by_size)
       .def("paths", &paths, nb::arg("pairs"),
-           "For each (source, destination) the way between the ranks: (link, from its a to its b).")
+           "For each (source, destination) the route between the ranks: (link, from its a to its "
+           "b).")
       .def(
           "latencies",
           [](const Topology& self, int source) {

@@ -55,7 +55,7 @@ struct Rank {
 //   void copy, reduce, put, signal, flush(rank)   the verbs; put and signal call send()
 //   void wait(rank, entry)           takes the message
 //   bool credit(rank, entry)         returns it; false: it is not to be returned
-//   void lacks(rank)                 the step credits a message that was not received
+//   void nothing_to_credit(rank)     the step credits a message that was not received
 //   bool leave(rank)                 at the end of the program; true: enter() the next one
 // A domain says when a message can be seen, by show(), and when a put is read, by read(): at its
 // credit, if not before.
@@ -141,7 +141,7 @@ class Machine {
       case Verb::kWait:
         return receive(rank);
       case Verb::kCredit:
-        return return_oldest(rank);
+        return credit_oldest(rank);
       case Verb::kFlush:
         return domain().flush(rank);
     }
@@ -248,9 +248,9 @@ class Machine {
     domain().wait(rank, number);
   }
 
-  void return_oldest(int rank) {
+  void credit_oldest(int rank) {
     const std::int32_t stream = at_[0], number = streams_[stream].first;
-    if (number == streams_[stream].waited) return domain().lacks(rank);
+    if (number == streams_[stream].waited) return domain().nothing_to_credit(rank);
     if (!domain().credit(rank, number)) return;
     E& entry = streams_.entry(number);
     streams_[stream].first = entry.next;

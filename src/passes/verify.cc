@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "passes/verify/expect.h"
-#include "passes/verify/machine.h"
 #include "passes/verify/sequence.h"
+#include "passes/verify/value_domain.h"
 #include "passes/verify/wellformed.h"
 #include "weft/error.h"
 
@@ -13,16 +13,16 @@ namespace verifier {
 namespace {
 
 // Executes one call of each plan, and adds what is found to the report.
-void execute(const std::vector<Run>& runs, const Claims& claims, Trees& trees, Findings& findings,
-             VerifyReport& report) {
-  findings.begin(runs[0].scenario->name);
+void execute(const std::vector<BoundPlan>& bound, const Claims& claims, Trees& trees,
+             Findings& findings, VerifyReport& report) {
+  findings.begin(bound[0].scenario->name);
   const Tree one_tree = trees.reproducible();
-  Machine machine(runs, trees, findings);
-  bool done = machine.execute();
+  ValueDomain domain(bound, trees, findings);
+  bool done = domain.execute();
   ++report.scenarios;
-  report.rounds_partials = report.rounds_partials || machine.rounds_partials();
-  for (std::size_t i = 0; done && i < runs.size(); ++i) {
-    Results results(*runs[i].plan, *runs[i].scenario, machine, i);
+  report.rounds_partials = report.rounds_partials || domain.rounds_partials();
+  for (std::size_t i = 0; done && i < bound.size(); ++i) {
+    Results results(*bound[i].plan, *bound[i].scenario, domain, i);
     results.check(trees, findings);
     if (claims.consistent) results.check_consistent(trees, findings);
     if (claims.reproducible) results.check_reproducible(one_tree, trees, findings);
@@ -65,10 +65,10 @@ void execute_all(const std::vector<const Plan*>& plans, int trips, const Claims&
     most = std::max(most, calls.back().size());
   }
   for (std::size_t call = 0; call < most && !findings.full(); ++call) {
-    std::vector<Run> runs;
+    std::vector<BoundPlan> bound;
     for (std::size_t i = 0; i < plans.size(); ++i)
-      runs.push_back({plans[i], &calls[i][call % calls[i].size()], &variables[i]});
-    execute(runs, claims, trees, findings, report);
+      bound.push_back({plans[i], &calls[i][call % calls[i].size()], &variables[i]});
+    execute(bound, claims, trees, findings, report);
   }
 }
 

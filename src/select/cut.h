@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "passes/cost/machine.h"
+#include "passes/cost/time_domain.h"
 #include "weft/price.h"
 
 namespace weft {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "passes/cost/machine.h"
+#include "passes/cost/time_domain.h"
 
 namespace weft::simulate {
 

@@ -36,7 +36,7 @@ std::set<std::pair<int, int>> pairs_of(const cost::Programs& programs) {
 
 Simulation::Simulation(const cost::Programs& programs, const cost::Call& call,
                        const Topology& topology, const Options& options, sg::Engine& engine)
-    : Machine(programs, call, topology),
+    : TimeDomain(programs, call, topology),
       options_(options),
       engine_(engine),
       platform_(topology, routes_, pairs_of(programs), options.model == Model::kSmpi) {}
@@ -56,7 +56,7 @@ const Price& Simulation::run() {
 // Queued at once: timers of the same moment go off in any order, but a rank's messages keep theirs.
 void Simulation::carry(const cost::Flow& flow, std::int32_t) {
   Queue& queue = queue_of(flow);
-  queue.push_back(std::make_unique<Message>(Message{flow}));
+  queue.push_back(std::make_unique<Flight>(Flight{flow}));
   if (queue.size() == 1) depart(queue);
 }
 
@@ -75,17 +75,17 @@ void Simulation::depart(Queue& queue) {
 }
 
 void Simulation::send(Queue& queue) {
-  Message& message = *queue.front();
-  const cost::Flow& flow = message.flow;
+  Flight& flight = *queue.front();
+  const cost::Flow& flow = flight.flow;
   if (routes_.path(flow.from, flow.to).empty()) {
     Timer::set(sg::Engine::get_clock(), [this, &queue] { left(queue); });
     return;
   }
   platform_.use(flow.from, flow.to);
-  message.comm = sg::Comm::sendto_init(platform_.host(flow.from), platform_.host(flow.to));
-  message.comm->set_payload_size(static_cast<std::uint64_t>(std::llround(size_of(flow))));
-  message.comm->set_data(&queue);
-  message.comm->start();
+  flight.comm = sg::Comm::sendto_init(platform_.host(flow.from), platform_.host(flow.to));
+  flight.comm->set_payload_size(static_cast<std::uint64_t>(std::llround(size_of(flow))));
+  flight.comm->set_data(&queue);
+  flight.comm->start();
 }
 
 // A link's overhead is time in which it carries nothing else, so it is counted as bytes.

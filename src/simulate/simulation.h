@@ -15,14 +15,14 @@
 #include <memory>
 #include <utility>
 
-#include "passes/cost/machine.h"
+#include "passes/cost/time_domain.h"
 #include "simulate/platform.h"
 #include "simulate/simulate.h"
 
 namespace weft::simulate {
 
 // Used once, in the process's only engine. All arguments outlive it. Not thread safe.
-class Simulation final : public cost::Machine {
+class Simulation final : public cost::TimeDomain {
  public:
   Simulation(const cost::Programs& programs, const cost::Call& call, const Topology& topology,
              const Options& options, simgrid::s4u::Engine& engine);
@@ -32,11 +32,11 @@ class Simulation final : public cost::Machine {
   double joules() const { return platform_.joules(); }
 
  private:
-  struct Message {
+  struct Flight {
     cost::Flow flow;
     simgrid::s4u::CommPtr comm = nullptr;
   };
-  using Queue = std::deque<std::unique_ptr<Message>>;
+  using Queue = std::deque<std::unique_ptr<Flight>>;
 
   void carry(const cost::Flow& flow, std::int32_t depth) override;
   void depart(Queue& queue);
@@ -52,7 +52,7 @@ class Simulation final : public cost::Machine {
   std::map<std::pair<int, int>, Queue>
       queues_;  // the first of each is under way, or the next to go
   // Freed with the next one: SimGrid still holds a communication when it tells of its end.
-  std::unique_ptr<Message> last_;
+  std::unique_ptr<Flight> last_;
   std::int64_t arrived_ = 0;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 std::size_t index(int value) { return static_cast<std::size_t>(value); }
 
-// Vertices joined by the widest links, from `start` on; those that no way leads to are left out.
+// Vertices joined by the widest links, from `start` on; those that no link leads to are left out.
 struct Spanning {
   std::vector<int> order;   // parents first
   std::vector<int> parent;  // by vertex; -1 for the start and for what is left out
@@ -34,19 +34,19 @@ Spanning span(const Topology& topology, int start) {
   }
   Spanning tree{{}, std::vector<int>(edges.size(), -1)};
   std::vector<bool> reached(edges.size(), false);
-  using Way = std::tuple<double, int, int, int>;  // width, -found, from, to
-  std::priority_queue<Way> ways;
+  using Candidate = std::tuple<double, int, int, int>;  // width, -found, from, to
+  std::priority_queue<Candidate> candidates;
   int found = 0;
-  ways.push({0, found, -1, start});
-  while (!ways.empty()) {
-    const auto [_, number, from, to] = ways.top();
-    ways.pop();
+  candidates.push({0, found, -1, start});
+  while (!candidates.empty()) {
+    const auto [_, number, from, to] = candidates.top();
+    candidates.pop();
     if (reached[index(to)]) continue;
     reached[index(to)] = true;
     tree.parent[index(to)] = from;
     tree.order.push_back(to);
     for (const Edge& edge : edges[index(to)])
-      if (!reached[index(edge.to)]) ways.push({edge.width, --found, to, edge.to});
+      if (!reached[index(edge.to)]) candidates.push({edge.width, --found, to, edge.to});
   }
   return tree;
 }

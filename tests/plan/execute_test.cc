@@ -76,7 +76,7 @@ class Toy : public execute::Machine<Toy, Types> {
   }
   void wait(int, std::int32_t) {}
   bool credit(int, std::int32_t) { return true; }
-  void lacks(int) { stopped_ = true; }
+  void nothing_to_credit(int) { stopped_ = true; }
 
   std::vector<Program> programs_;
   std::vector<Channel> channels_;

@@ -1,8 +1,8 @@
 // weft/price.h: what is counted, what is shared, and what cannot be priced.
 #include <cmath>
 
-#include "passes/cost/machine.h"
 #include "passes/cost/programs.h"
+#include "passes/cost/time_domain.h"
 #include "plan/price_formulas.h"
 #include "weft/error.h"
 #include "weft/registry.h"

@@ -6,7 +6,7 @@ namespace weft::cost {
 
 Pricing::Pricing(const Programs& programs, const Call& call, const Topology& topology,
                  Timeline* timeline)
-    : Machine(programs, call, topology, timeline), network_(topology, routes_) {}
+    : TimeDomain(programs, call, topology, timeline), network_(topology, routes_) {}
 
 void Pricing::carry(const Flow& flow, std::int32_t depth) {
   if (!latest_ || depth != latest_depth_) latest_ = &flows_[depth];

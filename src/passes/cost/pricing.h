@@ -5,13 +5,13 @@
 #include <map>
 #include <vector>
 
-#include "passes/cost/machine.h"
 #include "passes/cost/network.h"
+#include "passes/cost/time_domain.h"
 
 namespace weft::cost {
 
 // Used once. All arguments outlive it. Not thread safe.
-class Pricing final : public Machine {
+class Pricing final : public TimeDomain {
  public:
   // Steps and messages are added to `timeline`, if there is one.
   Pricing(const Programs& programs, const Call& call, const Topology& topology,

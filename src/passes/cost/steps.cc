@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "passes/cost/machine.h"
+#include "passes/cost/time_domain.h"
 #include "weft/error.h"
 
 namespace weft::cost {
@@ -16,7 +16,7 @@ double time(double bytes, double rate) { return rate > 0 ? bytes / rate : 0; }
 
 }  // namespace
 
-double Machine::payload(int channel, std::size_t count) const {
+double TimeDomain::payload(int channel, std::size_t count) const {
   const Width width = programs_.shape().channels[static_cast<std::size_t>(channel)].width;
   return static_cast<double>(count) * (width == Width::kWide     ? call_.accumulator
                                        : width == Width::kNarrow ? call_.wire
@@ -24,17 +24,17 @@ double Machine::payload(int channel, std::size_t count) const {
 }
 
 // The own slot of a channel has come back.
-void Machine::take_slot(int rank, int channel) {
+void TimeDomain::take_slot(int rank, int channel) {
   const Slot& slot = this->slot(rank, state(rank).turns[static_cast<std::size_t>(channel)].slot());
-  until(rank, slot.back, slot.depth);
+  wait_until(rank, slot.back, slot.depth);
 }
 
-void Machine::take_slots(int rank) {
+void TimeDomain::take_slots(int rank) {
   for (const Operand& operand : state(rank).cursor.step()->dst)
     if (operand.buffer == Buffer::kSlot) take_slot(rank, operand.channel);
 }
 
-void Machine::fill_slots(int rank) {
+void TimeDomain::fill_slots(int rank) {
   Rank& own = state(rank);
   for (const Operand& operand : own.cursor.step()->dst)
     if (operand.buffer == Buffer::kSlot)
@@ -43,7 +43,7 @@ void Machine::fill_slots(int rank) {
 
 // Seconds to read the step's sources at `rate`. What lies in a peer's memory is fetched meanwhile;
 // over a network it is asked for first.
-double Machine::fetch(int rank, double rate) {
+double TimeDomain::fetch(int rank, double rate) {
   const Cursor& cursor = state(rank).cursor;
   double here = 0, fetched = 0, asked = 0;
   for (const Operand& source : cursor.step()->src) {
@@ -54,30 +54,30 @@ double Machine::fetch(int rank, double rate) {
     if (slot && !has_memory_) continue;
     const int owner = peer_of(rank, source.rank);
     if (owner == rank) continue;
-    const Way& way = stream(streams_.find(owner, rank, source.channel)).way;
-    if (way.memory)
-      fetched += (bytes > kInMessage ? way.latency : 0) +
-                 std::max(time(bytes, way.bandwidth), time(bytes, rates_.fetch));
+    const Route& route = stream(streams_.find(owner, rank, source.channel)).route;
+    if (route.memory)
+      fetched += (bytes > kInMessage ? route.latency : 0) +
+                 std::max(time(bytes, route.bandwidth), time(bytes, rates_.fetch));
     else if (!slot)
-      asked += 2 * way.latency + time(bytes, way.bandwidth);
+      asked += 2 * route.latency + time(bytes, route.bandwidth);
   }
   return asked + std::max(here, fetched);
 }
 
 // The message whose payload a peer's slot is; null: none was received.
-const Entry* Machine::oldest(int rank, const Operand& slot) {
+const Entry* TimeDomain::oldest(int rank, const Operand& slot) {
   const Stream& in = streams_[streams_.find(peer_of(rank, slot.rank), rank, slot.channel)];
   return in.first == in.waited ? nullptr : &streams_.entry(in.first);
 }
 
 // Whether the payload in a peer's slot is in the own output already.
-bool Machine::is_placed(int rank, const Operand& source) {
+bool TimeDomain::is_placed(int rank, const Operand& source) {
   if (!call_.symmetric || source.buffer != Buffer::kSlot) return false;
   const Entry* in = oldest(rank, source);
   return in && in->placed;
 }
 
-void Machine::copy(int rank) {
+void TimeDomain::copy(int rank) {
   take_slots(rank);
   Rank& own = state(rank);
   const Step& step = *own.cursor.step();
@@ -95,7 +95,7 @@ void Machine::copy(int rank) {
   fill_slots(rank);
 }
 
-void Machine::reduce(int rank) {
+void TimeDomain::reduce(int rank) {
   take_slots(rank);
   Rank& own = state(rank);
   const Step& step = *own.cursor.step();
@@ -110,13 +110,13 @@ void Machine::reduce(int rank) {
   fill_slots(rank);
 }
 
-void Machine::take_entries(int rank) {
+void TimeDomain::take_entries(int rank) {
   for (std::int32_t number : at_)
     if (const Entry* before = streams_.replaced(streams_[number]))
-      until(rank, before->time, before->depth);
+      wait_until(rank, before->time, before->depth);
 }
 
-void Machine::put(int rank) {
+void TimeDomain::put(int rank) {
   Rank& own = state(rank);
   const Step& step = *own.cursor.step();
   take_entries(rank);
@@ -125,36 +125,36 @@ void Machine::put(int rank) {
   const bool delivers = !step.dst.empty();
   bool lazy = !delivers;
   if (has_memory_ && !at_.empty()) {
-    const Way& way = stream(at_[0]).way;
-    lazy = lazy && (!way.memory || (call_.symmetric && bytes > kInMessage));
+    const Route& route = stream(at_[0]).route;
+    lazy = lazy && (!route.memory || (call_.symmetric && bytes > kInMessage));
     // Into each reader's output, or once into the slot; from symmetric memory it is read in place.
-    if (way.memory && delivers && call_.symmetric)
-      own.now += static_cast<double>(step.peers.size()) * time(bytes, way.bandwidth);
-    else if (way.memory && !call_.symmetric)
+    if (route.memory && delivers && call_.symmetric)
+      own.now += static_cast<double>(step.peers.size()) * time(bytes, route.bandwidth);
+    else if (route.memory && !call_.symmetric)
       own.now += time(bytes, rates_.copy);
   }
   send(rank, bytes, lazy, delivers && call_.symmetric);
 }
 
-void Machine::signal(int rank) {
+void TimeDomain::signal(int rank) {
   take_entries(rank);
   double& filled = state(rank).filled[state(rank).cursor.step()->channel];
   send(rank, std::max(0.0, std::exchange(filled, -1)), false, false);
 }
 
-void Machine::wait(int rank, std::int32_t number) {
+void TimeDomain::wait(int rank, std::int32_t number) {
   const Entry& entry = streams_.entry(number);
-  until(rank, entry.time, entry.depth);
+  wait_until(rank, entry.time, entry.depth);
   if (timeline_)
     timeline_->messages[static_cast<std::size_t>(entry.record)].received = state(rank).now;
 }
 
-bool Machine::credit(int rank, std::int32_t number) {
+bool TimeDomain::credit(int rank, std::int32_t number) {
   const Rank& own = state(rank);
   const Stream& in = stream(at_[0]);
   Entry& entry = streams_.entry(number);
   if (timeline_) timeline_->messages[static_cast<std::size_t>(entry.record)].returned = own.now;
-  entry.time = own.now + in.way.latency;
+  entry.time = own.now + in.route.latency;
   entry.depth = own.heard;
   Slot& slot = this->slot(in.from, entry.slot);
   slot.back = std::max(slot.back, entry.time);
@@ -163,12 +163,14 @@ bool Machine::credit(int rank, std::int32_t number) {
   return true;
 }
 
-void Machine::lacks(int) {
+void TimeDomain::nothing_to_credit(int) {
   throw InvalidPlan(programs_.shape().algorithm +
                     ": a message is returned that was not received: `weft verify` says where");
 }
 
 // All own puts have been read.
-void Machine::flush(int rank) { until(rank, state(rank).puts_read, state(rank).puts_depth); }
+void TimeDomain::flush(int rank) {
+  wait_until(rank, state(rank).puts_read, state(rank).puts_depth);
+}
 
 }  // namespace weft::cost

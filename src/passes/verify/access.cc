@@ -1,5 +1,5 @@
 // Operands: where they are, and what reading or writing them requires.
-#include "passes/verify/machine.h"
+#include "passes/verify/value_domain.h"
 
 namespace weft::verifier {
 namespace {
@@ -9,7 +9,7 @@ std::string name(int rank) { return "rank " + std::to_string(rank); }
 }  // namespace
 
 // The first cell of an input or output operand's current chunk.
-bool Machine::place_of(int rank, const Operand& operand, std::size_t& first) {
+bool ValueDomain::place_of(int rank, const Operand& operand, std::size_t& first) {
   const Cursor& cursor = state(rank).cursor;
   int owner = peer_of(rank, operand.rank), block = peer_of(rank, operand.range.block);
   const Scenario& call = scenario(rank);
@@ -36,7 +36,7 @@ bool Machine::place_of(int rank, const Operand& operand, std::size_t& first) {
 }
 
 // The same, for a step that needs it to be in reach.
-bool Machine::locate(int rank, const Operand& operand, std::size_t& first) {
+bool ValueDomain::locate(int rank, const Operand& operand, std::size_t& first) {
   if (!place_of(rank, operand, first)) return false;
   int owner = peer_of(rank, operand.rank);
   if (owner == rank ||
@@ -49,13 +49,13 @@ bool Machine::locate(int rank, const Operand& operand, std::size_t& first) {
   return true;
 }
 
-bool Machine::load(int rank, const Operand& operand, std::vector<Value>& values) {
+bool ValueDomain::load(int rank, const Operand& operand, std::vector<Value>& values) {
   if (operand.buffer == Buffer::kSlot) return load_slot(rank, operand, values);
   std::size_t first = 0;
   return locate(rank, operand, first) && load_cells(rank, first, values);
 }
 
-bool Machine::load_cells(int rank, std::size_t first, std::vector<Value>& values) {
+bool ValueDomain::load_cells(int rank, std::size_t first, std::vector<Value>& values) {
   Memory& memory = memory_of(rank);
   std::size_t count = state(rank).cursor.span().count;
   values.clear();
@@ -68,7 +68,7 @@ bool Machine::load_cells(int rank, std::size_t first, std::vector<Value>& values
   return true;
 }
 
-bool Machine::load_slot(int rank, const Operand& operand, std::vector<Value>& values) {
+bool ValueDomain::load_slot(int rank, const Operand& operand, std::vector<Value>& values) {
   int from = peer_of(rank, operand.rank);
   std::size_t count = state(rank).cursor.span().count;
   auto complain = [&](Fault kind, const std::string& why) {
@@ -91,20 +91,20 @@ bool Machine::load_slot(int rank, const Operand& operand, std::vector<Value>& va
                                            where(message.event));
   if (message.stale)
     complain(Fault::kPutSource, "whose source may have been written since " + where(message.event));
-  Reader& reader = message.readers[entry.reader];
-  reader.last = now(rank);
-  if (reader.delivered) return load_cells(rank, reader.target, values);
+  Destination& destination = message.destinations[entry.destination];
+  destination.last = now(rank);
+  if (destination.delivered) return load_cells(rank, destination.target, values);
   values = message.values;
   return true;
 }
 
-void Machine::store(int rank, const Operand& operand, const std::vector<Value>& values) {
+void ValueDomain::store(int rank, const Operand& operand, const std::vector<Value>& values) {
   if (operand.buffer == Buffer::kSlot) return fill(rank, operand.channel, values);
   std::size_t first = 0;
   if (locate(rank, operand, first)) store_cells(rank, first, values);
 }
 
-void Machine::fill(int rank, int channel, const std::vector<Value>& values) {
+void ValueDomain::fill(int rank, int channel, const std::vector<Value>& values) {
   auto c = static_cast<std::size_t>(channel);
   OwnSlot& slot = state(rank).slots[c];
   if (slot.filled)
@@ -120,7 +120,7 @@ void Machine::fill(int rank, int channel, const std::vector<Value>& values) {
   for (Value& value : slot.values) value = trees_.rounded(value);
 }
 
-void Machine::store_cells(int rank, std::size_t first, const std::vector<Value>& values) {
+void ValueDomain::store_cells(int rank, std::size_t first, const std::vector<Value>& values) {
   Memory& memory = memory_of(rank);
   Conflict conflict;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -133,11 +133,11 @@ void Machine::store_cells(int rank, std::size_t first, const std::vector<Value>&
   if (conflict) report_race(rank, "writes", conflict);
 }
 
-void Machine::report_race(int rank, const std::string& does, const Conflict& conflict) {
+void ValueDomain::report_race(int rank, const std::string& does, const Conflict& conflict) {
   std::string other = name(conflict.with.rank);
   if (conflict.with.event == kNoEvent)
     return fault(Fault::kRace, rank, does + " a buffer of " + other + " before its call");
-  if (place(conflict.with.event).step == Place::kEnd)
+  if (position(conflict.with.event).step == RankPosition::kEnd)
     return fault(Fault::kRace, rank,
                  does + " a buffer that " + other + " may have given back to its caller");
   fault(Fault::kRace, rank,
@@ -146,12 +146,12 @@ void Machine::report_race(int rank, const std::string& does, const Conflict& con
 }
 
 // True if somebody may read the payload of this put after what `rank` does now.
-bool Machine::may_be_read(int rank, const Message& message, int& reader) const {
+bool ValueDomain::may_be_read(int rank, const Message& message, int& reader) const {
   if (message.flush.rank >= 0) {
     reader = message.rank;
     return !clocks_.covers(rank, message.flush);
   }
-  for (const Reader& one : message.readers) {
+  for (const Destination& one : message.destinations) {
     reader = one.last.rank;
     if (one.last.time == 0 || !clocks_.covers(rank, one.last)) return true;
   }
@@ -159,7 +159,7 @@ bool Machine::may_be_read(int rank, const Message& message, int& reader) const {
 }
 
 // Before a cell is written: the puts from it must be over.
-bool Machine::release_puts(int rank, Cell& cell) {
+bool ValueDomain::release_puts(int rank, Cell& cell) {
   bool free = true;
   memory_of(rank).take_puts(cell, [&](MessageId id) {
     Message& message = messages_[id];
@@ -174,12 +174,12 @@ bool Machine::release_puts(int rank, Cell& cell) {
   return free;
 }
 
-bool Machine::same_cells(int rank, const Operand& a, const Operand& b) {
+bool ValueDomain::same_cells(int rank, const Operand& a, const Operand& b) {
   if (a.buffer == Buffer::kSlot || b.buffer == Buffer::kSlot) return false;
   return first_cell(rank, a) == first_cell(rank, b);
 }
 
-std::size_t Machine::first_cell(int rank, const Operand& operand) {
+std::size_t ValueDomain::first_cell(int rank, const Operand& operand) {
   const Cursor& cursor = state(rank).cursor;
   int owner = peer_of(rank, operand.rank), block = peer_of(rank, operand.range.block);
   std::size_t offset = scenario(rank).part(owner, operand.buffer).offset(block);

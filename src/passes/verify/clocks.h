@@ -8,7 +8,7 @@
 
 namespace weft::verifier {
 
-// A step that was executed, by its number in the machine's log.
+// A step that was executed, by its number in the domain's log.
 using Event = std::uint32_t;
 
 // A moment in a rank's program: its `time`-th stretch between two sends.

@@ -54,12 +54,12 @@ std::string flaw_of(const Value& value, const Origin& origin, bool reduced, cons
 
 }  // namespace
 
-Results::Results(const Plan& plan, const Scenario& scenario, const Machine& machine,
+Results::Results(const Plan& plan, const Scenario& scenario, const ValueDomain& domain,
                  std::size_t run)
-    : plan_(plan), call_(scenario), machine_(machine), run_(run) {}
+    : plan_(plan), call_(scenario), domain_(domain), run_(run) {}
 
 const Cell& Results::output(int rank, std::size_t element) const {
-  const Memory& memory = machine_.memory(run_);
+  const Memory& memory = domain_.memory(run_);
   return memory[memory.address(rank, Buffer::kOutput, element)];
 }
 
@@ -84,9 +84,9 @@ void Results::check(int rank, const Trees& trees, Findings& findings) const {
     }
 }
 
-Place Results::written_at(int rank, const Cell& cell) const {
-  if (cell.writer != kNoEvent) return machine_.place(cell.writer);
-  return {rank, static_cast<int>(run_), 0, 0, 0, Place::kEnd};
+RankPosition Results::written_at(int rank, const Cell& cell) const {
+  if (cell.writer != kNoEvent) return domain_.position(cell.writer);
+  return {rank, static_cast<int>(run_), 0, 0, 0, RankPosition::kEnd};
 }
 
 std::optional<Results::Element> Results::inconsistent() const {

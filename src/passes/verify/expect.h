@@ -4,14 +4,14 @@
 #include <cstddef>
 #include <optional>
 
-#include "passes/verify/machine.h"
+#include "passes/verify/value_domain.h"
 
 namespace weft::verifier {
 
-// The outputs of one run of a machine that came to its end, against that.
+// The outputs of one plan that a domain has executed to its end, against that.
 class Results {
  public:
-  Results(const Plan& plan, const Scenario& scenario, const Machine& machine, std::size_t run);
+  Results(const Plan& plan, const Scenario& scenario, const ValueDomain& domain, std::size_t run);
 
   // Adds a finding for each rank whose output differs, at the step that wrote it last.
   void check(const Trees& trees, Findings& findings) const;
@@ -37,11 +37,11 @@ class Results {
   std::optional<Element> inconsistent() const;
   // The first that is reduced as another tree.
   std::optional<Element> other_than(Tree tree) const;
-  Place written_at(int rank, const Cell& cell) const;
+  RankPosition written_at(int rank, const Cell& cell) const;
 
   const Plan& plan_;
   const Scenario& call_;
-  const Machine& machine_;
+  const ValueDomain& domain_;
   std::size_t run_;
 };
 

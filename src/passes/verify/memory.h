@@ -15,7 +15,7 @@ namespace weft::verifier {
 
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// Number of a message in the machine.
+// Number of a message in the value domain.
 using MessageId = std::uint32_t;
 
 struct Cell {

@@ -19,10 +19,10 @@ enum class Payload : std::uint8_t {
   kLazy,  // a put: in the sender's buffer, read when the reader reads
 };
 
-// One destination of a message, and when it last looked at the payload.
-struct Reader {
+// When one destination of a message last looked at the payload.
+struct Destination {
   Access last;             // the rank is set from the start; time 0: it has not received it
-  bool delivered = false;  // the payload lies in the reader's output, from cell `target` on
+  bool delivered = false;  // the payload lies in the destination's output, from cell `target` on
   std::size_t target = 0;
 };
 
@@ -39,7 +39,7 @@ struct Message {
   bool stale = false;      // the source was written since
   Access flush;            // of the sender, after it; none: not flushed
   std::vector<Value> values;
-  std::vector<Reader> readers;
+  std::vector<Destination> destinations;
   std::vector<std::uint32_t> clock;
 
   // Says where the sender's buffers are, in the room that a payload would take.
@@ -49,7 +49,7 @@ struct Message {
 // A message to one of its destinations.
 struct Entry : execute::Entry {
   MessageId message = kNone;
-  std::uint32_t reader = 0;
+  std::uint32_t destination = 0;
 };
 
 }  // namespace weft::verifier

@@ -37,16 +37,16 @@ std::string to_text(const VerifyReport& report) {
 
 namespace verifier {
 
-std::string describe(const Plan& plan, const Place& place) {
-  if (place.step == Place::kStart) return "the start of the call";
-  if (place.step == Place::kEnd) return "the end of the call";
-  const Section& section =
-      plan.programs[static_cast<std::size_t>(place.rank)][static_cast<std::size_t>(place.section)];
-  std::string text = "section " + std::to_string(place.section);
-  if (section.rounds > 1) text += ", round " + std::to_string(place.round);
-  if (section.chunked) text += ", trip " + std::to_string(place.trip);
+std::string describe(const Plan& plan, const RankPosition& position) {
+  if (position.step == RankPosition::kStart) return "the start of the call";
+  if (position.step == RankPosition::kEnd) return "the end of the call";
+  const Section& section = plan.programs[static_cast<std::size_t>(position.rank)]
+                                        [static_cast<std::size_t>(position.section)];
+  std::string text = "section " + std::to_string(position.section);
+  if (section.rounds > 1) text += ", round " + std::to_string(position.round);
+  if (section.chunked) text += ", trip " + std::to_string(position.trip);
   if (section.steps.empty()) return text;
-  return text + ": " + to_text(section.steps[static_cast<std::size_t>(place.step)]);
+  return text + ": " + to_text(section.steps[static_cast<std::size_t>(position.step)]);
 }
 
 void Findings::begin(const std::string& scenario) {
@@ -54,11 +54,13 @@ void Findings::begin(const std::string& scenario) {
   in_scenario_ = 0;
 }
 
-void Findings::add(Fault fault, const Plan& plan, const Place& place, const std::string& text) {
+void Findings::add(Fault fault, const Plan& plan, const RankPosition& position,
+                   const std::string& text) {
   ++in_scenario_;
-  auto key = std::tuple(fault, place.rank, place.run, place.section, place.round, place.step);
+  auto key = std::tuple(fault, position.rank, position.run, position.section, position.round,
+                        position.step);
   if (full() || !seen_.insert(key).second) return;
-  found_.push_back({fault, place.rank, describe(plan, place),
+  found_.push_back({fault, position.rank, describe(plan, position),
                     scenario_.empty() ? text : text + " (" + scenario_ + ")"});
 }
 

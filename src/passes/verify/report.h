@@ -11,8 +11,8 @@
 
 namespace weft::verifier {
 
-// Where a rank's program stands. `step` is a place in its section, or one of these.
-struct Place {
+// A rank's position in a plan. `step` is the number of a step in its section, or one of these.
+struct RankPosition {
   static constexpr int kStart = -1;
   static constexpr int kEnd = -2;
   int rank = 0;
@@ -24,14 +24,14 @@ struct Place {
 };
 
 // "section 1, round 2, trip 0: reduce ..."
-std::string describe(const Plan& plan, const Place& place);
+std::string describe(const Plan& plan, const RankPosition& position);
 
 // The same fault of one rank at one step is kept once, whatever the trip and the size: the
 // first that shows it is the smallest. Not thread safe.
 class Findings {
  public:
   void begin(const std::string& scenario);
-  void add(Fault fault, const Plan& plan, const Place& place, const std::string& text);
+  void add(Fault fault, const Plan& plan, const RankPosition& position, const std::string& text);
   // True once this scenario has shown enough; what follows is mostly its consequence.
   bool enough() const { return in_scenario_ >= kInScenario; }
   // True once nothing more is kept.

@@ -53,7 +53,7 @@ using Sum = std::uint64_t;
 Scenario variables_of(const PlanShape& shape);
 
 // One plan with one call.
-struct Run {
+struct BoundPlan {
   const Plan* plan;
   const Scenario* scenario;
   const Scenario* variables;

@@ -3,12 +3,12 @@
 #include <span>
 #include <utility>
 
-#include "passes/verify/machine.h"
+#include "passes/verify/value_domain.h"
 
 namespace weft::verifier {
 
 // Rounds values_ for all destinations if one of them is a narrow slot.
-bool Machine::narrow(int rank) {
+bool ValueDomain::narrow(int rank) {
   const std::vector<Channel>& channels = plan(rank).shape.channels;
   const auto is_narrow = [&](const Operand& operand) {
     return operand.buffer == Buffer::kSlot && channels[operand.channel].width == Width::kNarrow;
@@ -19,7 +19,7 @@ bool Machine::narrow(int rank) {
   return true;
 }
 
-void Machine::copy(int rank) {
+void ValueDomain::copy(int rank) {
   const Step& step = *state(rank).cursor.step();
   if (!load(rank, step.src[0], values_)) return;
   const bool rounds = narrow(rank);
@@ -28,7 +28,7 @@ void Machine::copy(int rank) {
     if (rounds || !same_cells(rank, operand, step.src[0])) store(rank, operand, values_);
 }
 
-void Machine::reduce(int rank) {
+void ValueDomain::reduce(int rank) {
   const Step& step = *state(rank).cursor.step();
   const std::size_t sources = step.src.size(), width = state(rank).cursor.span().count;
   terms_.resize(sources * width);  // by element, then by source
@@ -50,8 +50,8 @@ void Machine::reduce(int rank) {
 
 // Whether the step under way has as many elements as another step, for all counts. Only then do
 // both have equally many chunks in every call.
-bool Machine::same_size(int rank, std::size_t extent, Sum sum, const std::string& other,
-                        Event event) {
+bool ValueDomain::same_size(int rank, std::size_t extent, Sum sum, const std::string& other,
+                            Event event) {
   const Cursor& cursor = state(rank).cursor;
   if (state(rank).sum == sum) return true;
   const std::string mine = std::to_string(cursor.extent()), theirs = std::to_string(extent);
@@ -61,12 +61,12 @@ bool Machine::same_size(int rank, std::size_t extent, Sum sum, const std::string
   return false;
 }
 
-bool Machine::same_size(int rank, const Message& message) {
+bool ValueDomain::same_size(int rank, const Message& message) {
   return same_size(rank, message.extent, message.sum,
                    "rank " + std::to_string(message.rank) + " sent", message.event);
 }
 
-Message Machine::message_of(int rank) const {
+Message ValueDomain::message_of(int rank) const {
   const Cursor& cursor = state(rank).cursor;
   Message message;
   message.rank = rank;
@@ -76,25 +76,25 @@ Message Machine::message_of(int rank) const {
   message.extent = cursor.extent();
   message.sum = state(rank).sum;
   for (const Index& peer : cursor.step()->peers)
-    message.readers.push_back({{peer_of(rank, peer), 0, 0}});
+    message.destinations.push_back({{peer_of(rank, peer), 0, 0}});
   return message;
 }
 
-void Machine::send(int rank, Message message) {
+void ValueDomain::send(int rank, Message message) {
   message.clock = clocks_.send(rank);
   const auto id = static_cast<MessageId>(messages_.size());
   const bool lazy = message.payload == Payload::kLazy;
   if (lazy) state(rank).puts.push_back(id);
   messages_.push_back(std::move(message));
-  execute::Machine<Machine, Types>::send(rank, lazy, [&](std::size_t reader, std::int32_t number) {
+  execute::Machine<ValueDomain, Types>::send(rank, lazy, [&](std::size_t i, std::int32_t number) {
     Entry& entry = streams_.entry(number);
     entry.message = id;
-    entry.reader = static_cast<std::uint32_t>(reader);
+    entry.destination = static_cast<std::uint32_t>(i);
     show(entry);
   });
 }
 
-void Machine::put(int rank) {
+void ValueDomain::put(int rank) {
   const Step& step = *state(rank).cursor.step();
   OwnSlot& slot = state(rank).slots[step.channel];
   if (slot.filled)
@@ -115,22 +115,22 @@ void Machine::put(int rank) {
 }
 
 // Writes a put's payload into the outputs of those that have said where they are.
-bool Machine::deliver(int rank, const Step& step, Message& message) {
+bool ValueDomain::deliver(int rank, const Step& step, Message& message) {
   Memory& memory = memory_of(rank);
   for (std::size_t i = 0; i < step.dst.size(); ++i) {
-    Reader& reader = message.readers[i];
-    auto owner = static_cast<std::size_t>(reader.last.rank);
+    Destination& destination = message.destinations[i];
+    auto owner = static_cast<std::size_t>(destination.last.rank);
     if (state(rank).heard[owner] != state(rank).run + 1) continue;
-    if (!place_of(rank, step.dst[i], reader.target)) return false;
-    reader.delivered = true;
-    store_cells(rank, reader.target, message.values);
+    if (!place_of(rank, step.dst[i], destination.target)) return false;
+    destination.delivered = true;
+    store_cells(rank, destination.target, message.values);
     for (std::size_t k = 0; k < message.count; ++k)
-      memory[reader.target + k].landing = static_cast<MessageId>(messages_.size());
+      memory[destination.target + k].landing = static_cast<MessageId>(messages_.size());
   }
   return true;
 }
 
-void Machine::signal(int rank) {
+void ValueDomain::signal(int rank) {
   Message message = message_of(rank);
   OwnSlot& slot = state(rank).slots[static_cast<std::size_t>(message.channel)];
   if (slot.filled && !same_size(rank, slot.extent, slot.sum, "its slot was filled", slot.event))
@@ -144,13 +144,13 @@ void Machine::signal(int rank) {
   send(rank, std::move(message));
 }
 
-void Machine::wait(int rank, std::int32_t number) {
+void ValueDomain::wait(int rank, std::int32_t number) {
   const Entry& entry = streams_.entry(number);
   Message& message = messages_[entry.message];
   const int from = message.rank;
   ++state(rank).held;
   clocks_.receive(rank, message.clock);
-  message.readers[entry.reader].last = now(rank);
+  message.destinations[entry.destination].last = now(rank);
   if (message.run != static_cast<int>(state(rank).run)) {
     fault(Fault::kContract, rank,
           "takes a message of another collective, sent at " + where(message.event));
@@ -160,12 +160,12 @@ void Machine::wait(int rank, std::int32_t number) {
   }
   state(rank).heard[static_cast<std::size_t>(from)] = state(rank).run + 1;
   if (message.bare()) state(rank).announced[static_cast<std::size_t>(from)] = state(rank).run + 1;
-  if (message.readers[entry.reader].delivered)
-    land(rank, entry.message, message.readers[entry.reader].target);
+  if (message.destinations[entry.destination].delivered)
+    land(rank, entry.message, message.destinations[entry.destination].target);
 }
 
 // A payload put into an output has certainly arrived when the owner has the message, not before.
-void Machine::land(int rank, MessageId id, std::size_t target) {
+void ValueDomain::land(int rank, MessageId id, std::size_t target) {
   const Message& message = messages_[id];
   Memory& memory = memory_of(rank);
   for (std::size_t i = 0; i < message.count; ++i) {
@@ -176,13 +176,13 @@ void Machine::land(int rank, MessageId id, std::size_t target) {
   }
 }
 
-bool Machine::credit(int rank, std::int32_t entry) {
+bool ValueDomain::credit(int rank, std::int32_t entry) {
   if (!same_size(rank, message(entry))) return false;
   --state(rank).held;
   return true;
 }
 
-void Machine::lacks(int rank) {
+void ValueDomain::nothing_to_credit(int rank) {
   const execute::Stream& in = streams_[at_[0]];
   fault(Fault::kContract, rank,
         "returns a message of rank " + std::to_string(in.from) + " on channel " +
@@ -190,7 +190,7 @@ void Machine::lacks(int rank) {
 }
 
 // All of the rank's puts are read for good.
-void Machine::flush(int rank) {
+void ValueDomain::flush(int rank) {
   for (MessageId id : state(rank).puts) messages_[id].flush = now(rank);
   state(rank).puts.clear();
 }

@@ -109,24 +109,24 @@ std::string fault_of_plan(const Plan& plan) {
   return {};
 }
 
-// The first step of a rank that breaks a rule. Returns what, and where in `place`.
-std::string fault_of_program(const Plan& plan, Place& place) {
-  const Program& program = plan.programs[static_cast<std::size_t>(place.rank)];
+// The first step of a rank that breaks a rule. Returns what, and where in `position`.
+std::string fault_of_program(const Plan& plan, RankPosition& position) {
+  const Program& program = plan.programs[static_cast<std::size_t>(position.rank)];
   for (const Section& section : program) {
-    place.step = 0;
+    position.step = 0;
     if (section.rounds < 1) return "a section has no round";
-    for (place.step = 0; const Step& step : section.steps) {
+    for (position.step = 0; const Step& step : section.steps) {
       if (!evaluates(step)) return "an index has a modulus below 1";
       if (auto fault = fault_of_shape(step); !fault.empty()) return fault;
-      for (place.round = 0; place.round < section.rounds; ++place.round) {
-        StepPlace where{place.rank, plan.shape, section.chunked};
-        auto fault = fault_in_round(at_round(step, place.round), where);
+      for (position.round = 0; position.round < section.rounds; ++position.round) {
+        StepPlace where{position.rank, plan.shape, section.chunked};
+        auto fault = fault_in_round(at_round(step, position.round), where);
         if (!fault.empty()) return fault;
       }
-      place.round = 0;
-      ++place.step;
+      position.round = 0;
+      ++position.step;
     }
-    ++place.section;
+    ++position.section;
   }
   return {};
 }
@@ -143,10 +143,10 @@ void check_form(const Plan& plan, Findings& findings) {
     return;
   }
   for (int rank = 0; rank < plan.shape.ranks; ++rank) {
-    Place place;
-    place.rank = rank;
-    auto fault = fault_of_program(plan, place);
-    if (!fault.empty()) findings.add(Fault::kMalformed, plan, place, fault);
+    RankPosition position;
+    position.rank = rank;
+    auto fault = fault_of_program(plan, position);
+    if (!fault.empty()) findings.add(Fault::kMalformed, plan, position, fault);
   }
 }
 

@@ -16,7 +16,7 @@
 #include "execute/machine.h"
 #include "passes/cost/flow.h"
 #include "passes/cost/programs.h"
-#include "passes/cost/way.h"
+#include "passes/cost/route.h"
 #include "weft/price.h"
 
 namespace weft::cost {
@@ -52,9 +52,9 @@ struct Entry : execute::Entry {
 };
 
 struct Stream : execute::Stream {
-  Way way;
+  Route route;
   std::int32_t depth = 0;  // of its last message
-  bool routed = false;     // `way` is known
+  bool routed = false;     // `route` is known
 };
 
 struct Slot : execute::Slot {
@@ -82,16 +82,16 @@ struct Types {
 };
 
 // Used once. All arguments outlive it. Not thread safe.
-class Machine : protected execute::Machine<Machine, Types> {
+class TimeDomain : protected execute::Machine<TimeDomain, Types> {
  public:
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
+  TimeDomain(const TimeDomain&) = delete;
+  TimeDomain& operator=(const TimeDomain&) = delete;
 
  protected:
   // Steps and messages are added to `timeline`, if there is one.
-  Machine(const Programs& programs, const Call& call, const Topology& topology,
-          Timeline* timeline = nullptr);
-  virtual ~Machine() = default;
+  TimeDomain(const Programs& programs, const Call& call, const Topology& topology,
+             Timeline* timeline = nullptr);
+  virtual ~TimeDomain() = default;
 
   // A message begins its way at flow.ready; `depth` is its entry's. Afterwards it is handed to
   // arrive(), with what is found. Messages through memory are here at once and not carried.
@@ -105,14 +105,14 @@ class Machine : protected execute::Machine<Machine, Types> {
   Price price_;
 
  private:
-  friend execute::Machine<Machine, Types>;
+  friend execute::Machine<TimeDomain, Types>;
 
-  // machine.cc: scheduling and messages.
+  // time_domain.cc: scheduling and messages.
   void enter(int rank);
   void step(int rank);
   bool leave(int rank);
   void send(int rank, double bytes, bool lazy, bool placed);
-  void until(int rank, double when, std::int32_t depth);
+  void wait_until(int rank, double when, std::int32_t depth);
   void record(int rank, double start, std::size_t sent);
   void put_is_read(Entry& entry, double when, std::int32_t depth);
   [[noreturn]] void stuck() const;
@@ -124,7 +124,7 @@ class Machine : protected execute::Machine<Machine, Types> {
   void signal(int rank);
   void wait(int rank, std::int32_t entry);
   bool credit(int rank, std::int32_t entry);
-  void lacks(int rank);
+  void nothing_to_credit(int rank);
   void flush(int rank);
   void take_slot(int rank, int channel);
   void take_slots(int rank);
@@ -139,7 +139,7 @@ class Machine : protected execute::Machine<Machine, Types> {
   Stream& stream(std::int32_t number) {
     Stream& found = streams_[number];
     if (!found.routed) {
-      found.way = way_between(routes_, topology_, found.from, found.to);
+      found.route = route_between(routes_, topology_, found.from, found.to);
       found.routed = true;
     }
     return found;

@@ -48,9 +48,9 @@ struct Types {
 
 // Executes plans one after the other on one lane. Used once. Plans are well formed and of equal
 // rank counts. Not thread safe.
-class Machine : private execute::Machine<Machine, Types> {
+class ValueDomain : private execute::Machine<ValueDomain, Types> {
  public:
-  Machine(std::vector<Run> runs, Trees& trees, Findings& findings);
+  ValueDomain(std::vector<BoundPlan> bound, Trees& trees, Findings& findings);
 
   // Runs all ranks to the end of the sequence. False if they got stuck, or once a finding
   // makes what would follow meaningless.
@@ -58,20 +58,20 @@ class Machine : private execute::Machine<Machine, Types> {
 
   const Memory& memory(std::size_t run) const { return memories_[run]; }
   // Where a step was, for findings of others.
-  const Place& place(Event event) const { return log_[event]; }
+  const RankPosition& position(Event event) const { return log_[event]; }
   // Some reduction took a partial sum that had been stored in the element type.
   bool rounds_partials() const { return rounds_partials_; }
 
  private:
-  friend execute::Machine<Machine, Types>;
+  friend execute::Machine<ValueDomain, Types>;
 
-  // machine.cc: scheduling.
+  // value_domain.cc: scheduling.
   void enter(int rank);
   bool leave(int rank);
   void step(int rank);
   void check_left_over(int rank);
   void check_barrier(int rank);
-  void give_back(int rank);
+  void check_buffers_are_free(int rank);
   void report_stuck();
   void report_unreceived();
   void report_message(int rank, std::int32_t entry, const std::string& what);
@@ -85,7 +85,7 @@ class Machine : private execute::Machine<Machine, Types> {
   void signal(int rank);
   void wait(int rank, std::int32_t entry);
   bool credit(int rank, std::int32_t entry);
-  void lacks(int rank);
+  void nothing_to_credit(int rank);
   void flush(int rank);
   bool same_size(int rank, std::size_t extent, Sum sum, const std::string& other, Event event);
   bool same_size(int rank, const Message& message);
@@ -108,28 +108,28 @@ class Machine : private execute::Machine<Machine, Types> {
   bool release_puts(int rank, Cell& cell);
   bool may_be_read(int rank, const Message& message, int& reader) const;
 
-  const Plan& plan(int rank) const { return *runs_[state(rank).run].plan; }
-  const Scenario& scenario(int rank) const { return *runs_[state(rank).run].scenario; }
-  const Scenario& variables(int rank) const { return *runs_[state(rank).run].variables; }
+  const Plan& plan(int rank) const { return *bound_[state(rank).run].plan; }
+  const Scenario& scenario(int rank) const { return *bound_[state(rank).run].scenario; }
+  const Scenario& variables(int rank) const { return *bound_[state(rank).run].variables; }
   Memory& memory_of(int rank) { return memories_[state(rank).run]; }
   Access now(int rank) const { return clocks_.now(rank, state(rank).event); }
   int peer_of(int rank, const Index& index) const { return index.at(state(rank).cursor.round()); }
-  Place place_at(int rank) const;
-  void log(int rank, Place place);
+  RankPosition position_of(int rank) const;
+  void log(int rank, RankPosition position);
   void fault(Fault fault, int rank, const std::string& text);
   std::string where(Event event) const;
   std::string stands_at(int rank);
-  int holds(int rank);
+  int waits_for(int rank);
   Message& message(std::int32_t entry) { return messages_[streams_.entry(entry).message]; }
 
-  std::vector<Run> runs_;
+  std::vector<BoundPlan> bound_;
   Trees& trees_;
   Findings& findings_;
   std::vector<Memory> memories_;  // by run
   Clocks clocks_;
   std::vector<Message> messages_;
   std::vector<std::vector<Access>> starts_;  // by run and rank
-  std::vector<Place> log_;
+  std::vector<RankPosition> log_;
   bool rounds_partials_ = false;
   std::vector<Value> values_, terms_;  // of the step under way
 };

@@ -5,12 +5,12 @@
 
 namespace weft::cost {
 
-struct Way {
+struct Route {
   double latency = 0;    // seconds
   double bandwidth = 0;  // of the narrowest link; 0: they are one vertex
   bool memory = false;   // all links are
 };
 
-Way way_between(Routes& routes, const Topology& topology, int from, int to);
+Route route_between(Routes& routes, const Topology& topology, int from, int to);
 
 }  // namespace weft::cost

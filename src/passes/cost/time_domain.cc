@@ -1,4 +1,4 @@
-#include "passes/cost/machine.h"
+#include "passes/cost/time_domain.h"
 
 #include <algorithm>
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace weft::cost {
 
-Machine::Machine(const Programs& programs, const Call& call, const Topology& topology,
-                 Timeline* timeline)
-    : execute::Machine<Machine, Types>(
+TimeDomain::TimeDomain(const Programs& programs, const Call& call, const Topology& topology,
+                       Timeline* timeline)
+    : execute::Machine<TimeDomain, Types>(
           programs.shape().ranks,
           std::max<int>(1, static_cast<int>(programs.shape().channels.size())), call.mailbox),
       topology_(topology),
@@ -25,7 +25,7 @@ Machine::Machine(const Programs& programs, const Call& call, const Topology& top
   for (int rank = 0; rank < programs.shape().ranks; ++rank) ready_.push_back(rank);
 }
 
-const Price& Machine::finish() {
+const Price& TimeDomain::finish() {
   for (const Rank& rank : ranks_) {
     if (!rank.through) stuck();
     price_.seconds = std::max(price_.seconds, rank.now);
@@ -33,14 +33,14 @@ const Price& Machine::finish() {
   return price_;
 }
 
-void Machine::stuck() const {
+void TimeDomain::stuck() const {
   const auto held = std::ranges::find(ranks_, false, &Rank::through);
   throw InvalidPlan(programs_.shape().algorithm + ": rank " +
                     std::to_string(held - ranks_.begin()) +
                     " waits for ever: `weft verify` says for what");
 }
 
-void Machine::enter(int rank) {
+void TimeDomain::enter(int rank) {
   Rank& own = state(rank);
   begin(rank, prepared_[static_cast<std::size_t>(programs_.number(rank))],
         programs_.shape().channels);
@@ -48,7 +48,7 @@ void Machine::enter(int rank) {
   own.filled.fill(-1);
 }
 
-void Machine::step(int rank) {
+void TimeDomain::step(int rank) {
   Rank& own = state(rank);
   const double start = own.now;
   const std::size_t sent = timeline_ ? timeline_->messages.size() : 0;
@@ -58,19 +58,19 @@ void Machine::step(int rank) {
   if (timeline_) record(rank, start, sent);
 }
 
-bool Machine::leave(int rank) {
+bool TimeDomain::leave(int rank) {
   flush(rank);
   return false;
 }
 
 // What the step at hand waited for came then.
-void Machine::until(int rank, double when, std::int32_t depth) {
+void TimeDomain::wait_until(int rank, double when, std::int32_t depth) {
   Rank& own = state(rank);
   own.began = own.now = std::max(own.now, when);
   own.heard = std::max(own.heard, depth);
 }
 
-void Machine::record(int rank, double start, std::size_t sent) {
+void TimeDomain::record(int rank, double start, std::size_t sent) {
   const Rank& own = state(rank);
   const Cursor& at = own.cursor;
   Timeline::Step step{.rank = rank,
@@ -91,16 +91,16 @@ void Machine::record(int rank, double start, std::size_t sent) {
 }
 
 // Sends one chunk, or nothing, to all peers of the step.
-void Machine::send(int rank, double bytes, bool lazy, bool placed) {
+void TimeDomain::send(int rank, double bytes, bool lazy, bool placed) {
   Rank& own = state(rank);
   const std::int32_t heard = own.heard;
   const int channel = own.cursor.step()->channel;
-  execute::Machine<Machine, Types>::send(rank, lazy, [&](std::size_t i, std::int32_t posted) {
+  execute::Machine<TimeDomain, Types>::send(rank, lazy, [&](std::size_t i, std::int32_t posted) {
     Stream& stream = this->stream(at_[i]);
     Entry& entry = streams_.entry(posted);
     entry.depth = 1 + std::max({heard, stream.depth, topology_.one_port ? own.last_sent : 0});
     entry.placed = placed;
-    entry.time = own.now + stream.way.latency;
+    entry.time = own.now + stream.route.latency;
     if (timeline_) {
       entry.record = static_cast<std::int32_t>(timeline_->messages.size());
       timeline_->messages.push_back({rank, stream.to, channel, bytes, own.now, entry.time, 0, 0});
@@ -109,12 +109,12 @@ void Machine::send(int rank, double bytes, bool lazy, bool placed) {
     ++price_.messages;
     price_.bytes += bytes;
     price_.depth = std::max(price_.depth, entry.depth);
-    if (stream.way.memory) return show(entry);
+    if (stream.route.memory) return show(entry);
     carry({rank, stream.to, own.now, bytes, static_cast<std::uint32_t>(posted), 0, 0}, entry.depth);
   });
 }
 
-void Machine::arrive(const Flow& flow) {
+void TimeDomain::arrive(const Flow& flow) {
   Entry& entry = streams_.entry(static_cast<std::int32_t>(flow.entry));
   entry.time = flow.arrival;
   if (timeline_) timeline_->messages[static_cast<std::size_t>(entry.record)].arrived = flow.arrival;
@@ -122,7 +122,7 @@ void Machine::arrive(const Flow& flow) {
   show(entry);
 }
 
-void Machine::put_is_read(Entry& entry, double when, std::int32_t depth) {
+void TimeDomain::put_is_read(Entry& entry, double when, std::int32_t depth) {
   Rank& own = state(streams_[entry.stream].from);
   own.puts_read = std::max(own.puts_read, when);
   own.puts_depth = std::max(own.puts_depth, depth);
