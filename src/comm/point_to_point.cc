@@ -161,7 +161,7 @@ void PointToPoint::fail_all(std::exception_ptr error, Finished& finished) {
   std::vector<const Binding*> incoming;
   for (const Peer& peer : peers_)
     for (const Owned& operation : peer.incoming) incoming.push_back(&operation->binding);
-  take_back(*endpoint_, *engine_->fabric(), incoming);
+  stop_peer_writes(*endpoint_, *engine_->fabric(), incoming);
   while (Owned operation = next_submitted()) finish(std::move(operation), error, finished);
   for (auto& posted : matcher_.clear()) finish(std::move(posted.receive), error, finished);
   for (Peer& peer : peers_) {

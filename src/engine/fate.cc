@@ -73,7 +73,8 @@ std::string reason(const std::exception_ptr& error, int me) {
   }
 }
 
-void take_back(Endpoint& endpoint, Fabric& fabric, const std::vector<const Binding*>& bindings) {
+void stop_peer_writes(Endpoint& endpoint, Fabric& fabric,
+                      const std::vector<const Binding*>& bindings) {
   const auto isolate = [&](const Binding* binding) {
     const std::size_t bytes = binding->part(Buffer::kOutput).total() * binding->element;
     return !binding->user[1] || bytes == 0 || fabric.isolate(binding->user[1], bytes);

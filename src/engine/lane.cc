@@ -61,7 +61,7 @@ void Lane::run_current(std::chrono::milliseconds timeout) {
 std::exception_ptr Lane::fail(const Binding& binding) {
   std::string aborted = endpoint_->why_aborted();
   fate_->end(aborted.empty() ? reason(std::current_exception(), me_) : aborted);
-  take_back(*endpoint_, *engine_->fabric(), {&binding});
+  stop_peer_writes(*endpoint_, *engine_->fabric(), {&binding});
   try {
     throw;
   } catch (const PeerLost&) {
@@ -131,7 +131,7 @@ bool Lane::step(bool look, Finished& finished) {
     fail_all(fail(task->binding), finished);
     moved = true;
   }
-  disown();
+  release();
   return moved;
 }
 
@@ -151,7 +151,7 @@ void Lane::fail_all(std::exception_ptr error, Finished& finished) {
 bool Lane::drained() {
   if (fate_->ended(*endpoint_)) return true;
   if (!try_own_idle()) return false;
-  Disown disown_at_end{this};
+  Release at_end{this};
   return state_.slots.idle(*endpoint_);
 }
 

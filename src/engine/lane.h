@@ -51,7 +51,8 @@ std::string reason(const std::exception_ptr& error, int me);
 
 // For an aborted lane whose runs are given up: afterwards no peer writes to the outputs of
 // `bindings`.
-void take_back(Endpoint& endpoint, Fabric& fabric, const std::vector<const Binding*>& bindings);
+void stop_peer_writes(Endpoint& endpoint, Fabric& fabric,
+                      const std::vector<const Binding*>& bindings);
 
 class Lane : public Driven {
  public:
@@ -68,7 +69,7 @@ class Lane : public Driven {
   void run(Bind&& bind, std::chrono::milliseconds timeout) {
     fate_->check(*endpoint_);
     if (try_own_idle()) {
-      Disown disown_at_end{this};
+      Release at_end{this};
       bind(current_, true);
       run_current(timeout);
       return;
@@ -105,18 +106,18 @@ class Lane : public Driven {
   // acquire, release: all that an owner did is done for the next, whatever thread that is. An
   // owner and a submitter may miss each other's store; the progress thread then tries again.
   bool try_own() { return !owned_.exchange(true, std::memory_order_acquire); }
-  void disown() { owned_.store(false, std::memory_order_release); }
+  void release() { owned_.store(false, std::memory_order_release); }
   // Owns the lane if nothing is queued before the caller.
   bool try_own_idle() {
     if (pending() || !try_own()) return false;
     if (!pending()) return true;
-    disown();
+    release();
     return false;
   }
-  struct Disown {
+  struct Release {
     Lane* lane;
-    ~Disown() {
-      lane->disown();
+    ~Release() {
+      lane->release();
       // A thread that tried to run the tasks queued meanwhile may have failed to own the lane, and
       // may sleep by now.
       if (lane->pending()) [[unlikely]]

@@ -7,7 +7,7 @@ namespace weft {
 // A plan leaves nothing unreceived of the collectives that have ended. A peer may be ahead, though.
 void Lane::check_leftovers() {
   if (fate_->ended() || !try_own_idle()) return;
-  Disown disown_at_end{this};
+  Release at_end{this};
   for (int peer = 0; peer < members_; ++peer) {
     for (int channel = 0; peer != me_ && channel < kMaxChannels; ++channel) {
       const Header* const next =

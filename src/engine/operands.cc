@@ -6,8 +6,8 @@
 
 namespace weft {
 
-std::byte* Run::remote(const Operand& operand, const Place& place, const Span& span) {
-  const Remote& theirs = remote_[static_cast<std::size_t>(place.owner)];
+std::byte* Run::in_peer_buffer(const Operand& operand, const Place& place, const Span& span) {
+  const PeerBuffers& theirs = peer_buffers_[static_cast<std::size_t>(place.owner)];
   const Location where = operand.buffer == Buffer::kInput ? theirs.input : theirs.output;
   if (!where) out_of_reach(operand, place);
   read_in_place_ = true;

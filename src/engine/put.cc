@@ -66,7 +66,7 @@ void Run::aim(const Prepared& now, const Span& part, Outgoing& out) {
   if (!out.aimed) return;
   for (std::size_t i = 0; i < readers_.size(); ++i) {
     const Place& theirs = place(now, i);
-    readers_[i].output = remote_[static_cast<std::size_t>(theirs.owner)].output;
+    readers_[i].output = peer_buffers_[static_cast<std::size_t>(theirs.owner)].output;
     readers_[i].offset = offset_of(theirs, part);
   }
 }
@@ -79,7 +79,8 @@ void Run::send(const Step& step, const Outgoing& out, std::size_t slot_begin) {
     if (reader.holds_slot)
       lane_->slots.note(slot_begin, slot_begin + out.bytes, reader.peer, out.channel,
                         reader.number);
-    if (reader.holds_source) debts_.push_back({reader.peer, out.channel, reader.number, out.bytes});
+    if (reader.holds_source)
+      unread_puts_.push_back({reader.peer, out.channel, reader.number, out.bytes});
   }
   lane_->endpoint.post(out);
   ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];

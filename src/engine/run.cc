@@ -49,10 +49,10 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
   at_ = {};
   blocked_on_ = -1;
   read_in_place_ = false;
-  debts_.clear();
+  unread_puts_.clear();
   buffers_ = buffers_of(binding);
   const PlanShape& shape = binding.plan->shape;
-  remote_.assign(static_cast<std::size_t>(shape.ranks), {});
+  peer_buffers_.assign(static_cast<std::size_t>(shape.ranks), {});
   std::size_t base = 0;
   for (std::size_t c = 0; c < shape.channels.size(); ++c) {
     filled_[c].full = false;

@@ -82,13 +82,13 @@ class Run {
     return place.bytes + span.first * binding_->element;
   }
   std::byte* user(const Operand& operand, const Place& place, const Span& span) {
-    if (place.owner != rank_) return remote(operand, place, span);
+    if (place.owner != rank_) return in_peer_buffer(operand, place, span);
     std::byte* const buffer = binding_->user[static_cast<std::size_t>(operand.buffer)];
     if (span.count && (!buffer || span.first + span.count > place.elements)) [[unlikely]]
       refuse("reaches past the end of its " + std::string(name_of(operand.buffer)));
     return buffer + offset_of(place, span);
   }
-  std::byte* remote(const Operand& operand, const Place& place, const Span& span);
+  std::byte* in_peer_buffer(const Operand& operand, const Place& place, const Span& span);
   // The payload of the oldest uncredited message of a peer, which must have `elements` elements.
   const std::byte* received(const Operand& slot, std::size_t elements);
   // To be called after reads in peers' buffers, before their results go to anybody.
@@ -129,17 +129,17 @@ class Run {
 
   Buffers buffers_;
   std::vector<Reader> readers_;  // of the message that is being sent
-  struct Debt {                  // a put by reference that may not have been read
+  struct UnreadPut {             // a put by reference that may not have been read
     int peer, channel;
     std::uint64_t number;
     std::size_t bytes;
   };
-  std::vector<Debt> debts_;
+  std::vector<UnreadPut> unread_puts_;
 
-  struct Remote {
+  struct PeerBuffers {
     Location input, output;
   };
-  std::vector<Remote> remote_;  // by plan rank, from its messages
+  std::vector<PeerBuffers> peer_buffers_;  // by plan rank, from its messages
 
   std::vector<kernels::Source> sources_;
   std::vector<kernels::Target> targets_;

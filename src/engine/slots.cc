@@ -35,24 +35,24 @@ SymmetricBlock Slots::release() { return std::exchange(block_, {}); }
 
 int Slots::reader_of(Endpoint& endpoint, std::size_t begin, std::size_t end) {
   int found = kFree;
-  std::erase_if(readers_, [&](const Reader& reader) {
-    if (reader.end <= begin || end <= reader.begin) return false;
-    if (done(endpoint, reader)) return true;
-    found = reader.peer;
+  std::erase_if(uses_, [&](const SlotUse& use) {
+    if (use.end <= begin || end <= use.begin) return false;
+    if (done(endpoint, use)) return true;
+    found = use.peer;
     return false;
   });
   return found;
 }
 
 void Slots::note(std::size_t begin, std::size_t end, int peer, int channel, std::uint64_t number) {
-  readers_.push_back({begin, end, peer, channel, number});
+  uses_.push_back({begin, end, peer, channel, number});
 }
 
 bool Slots::idle(Endpoint& endpoint) {
-  std::erase_if(readers_, [&](const Reader& reader) {
-    return done(endpoint, reader) || (endpoint.troubled() && !endpoint.lost(reader.peer).empty());
+  std::erase_if(uses_, [&](const SlotUse& use) {
+    return done(endpoint, use) || (endpoint.troubled() && !endpoint.lost(use.peer).empty());
   });
-  return readers_.empty();
+  return uses_.empty();
 }
 
 }  // namespace weft

@@ -59,17 +59,17 @@ class Slots {
   bool idle(Endpoint& endpoint);
 
  private:
-  struct Reader {
+  struct SlotUse {
     std::size_t begin, end;
     int peer, channel;
     std::uint64_t number;
   };
-  static bool done(Endpoint& endpoint, const Reader& reader) {
-    return endpoint.settled(reader.peer, reader.channel, reader.number, reader.end - reader.begin);
+  static bool done(Endpoint& endpoint, const SlotUse& use) {
+    return endpoint.settled(use.peer, use.channel, use.number, use.end - use.begin);
   }
 
   SymmetricBlock block_;
-  std::vector<Reader> readers_;
+  std::vector<SlotUse> uses_;
 };
 
 }  // namespace weft

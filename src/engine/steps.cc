@@ -118,8 +118,8 @@ bool Run::wait(const Prepared& now) {
   compare(step.peers[0].at(at_.round), *arrived, now.elements);
   ++stream.waited;
   if (arrived->bytes == 0 || arrived->bytes > kInlineBytes)
-    remote_[static_cast<std::size_t>(step.peers[0].at(at_.round))] = {arrived->input,
-                                                                      arrived->output};
+    peer_buffers_[static_cast<std::size_t>(step.peers[0].at(at_.round))] = {arrived->input,
+                                                                            arrived->output};
   return true;
 }
 
@@ -132,11 +132,11 @@ void Run::credit(const Step& step) {
 }
 
 bool Run::flushed() {
-  std::erase_if(debts_, [&](const Debt& debt) {
-    return lane_->endpoint.settled(debt.peer, debt.channel, debt.number, debt.bytes);
+  std::erase_if(unread_puts_, [&](const UnreadPut& put) {
+    return lane_->endpoint.settled(put.peer, put.channel, put.number, put.bytes);
   });
-  if (!debts_.empty()) blocked_on_ = debts_.front().peer;
-  return debts_.empty();
+  if (!unread_puts_.empty()) blocked_on_ = unread_puts_.front().peer;
+  return unread_puts_.empty();
 }
 
 void Run::compare(int peer, const Header& theirs, std::size_t elements) const {
