@@ -40,12 +40,12 @@ class ForkHandler {
     for (const auto& [token, watched] : process().local) {
       auto enrolled = watched.lock();
       if (!enrolled) continue;
-      enrolled->hold();
+      enrolled->lock_for_fork();
       process().held.push_back(std::move(enrolled));
     }
   }
   static void parent() {
-    for (const auto& enrolled : process().held) enrolled->let_go();
+    for (const auto& enrolled : process().held) enrolled->unlock_after_fork();
     process().held.clear();
     process().mutex.unlock();
     process().gate.unlock();
@@ -54,7 +54,7 @@ class ForkHandler {
     Process& own = process();
     for (int fd : own.live) ::close(fd);
     own.live.clear();
-    for (const auto& enrolled : own.held) enrolled->part_from_parent();
+    for (const auto& enrolled : own.held) enrolled->detach_in_child();
     own.local.clear();
     own.defaults.clear();
     // relaxed: the child has one thread.

@@ -25,10 +25,10 @@ class Forkable {
  public:
   virtual ~Forkable() = default;
   // Held across the fork.
-  virtual void hold() = 0;
-  virtual void let_go() = 0;
+  virtual void lock_for_fork() = 0;
+  virtual void unlock_after_fork() = 0;
   // In the child, between the two.
-  virtual void part_from_parent() = 0;
+  virtual void detach_in_child() = 0;
 };
 
 // Remembers where an object was made: here, or in an ancestor of this forked process. Thread safe.

@@ -126,7 +126,7 @@ Segments::Memo Segments::look_up(std::uintptr_t place) const {
   return memo;
 }
 
-void Segments::part_from_parent() {
+void Segments::detach_in_child() {
   for (const UserRange& range : ranges_) {
     const Segment& segment = *segments_.at(segment_of(range.where));
     make_private(segment.memory.file->get(), offset_of(range.where),

@@ -39,9 +39,9 @@ class Segments final : public Forkable {
   // Held across a fork, so that the child finds the table whole. Memory that the user allocated
   // then becomes the child's own. Like ordinary memory, it is copied page by page as the child
   // writes.
-  void hold() override { mutex_.lock(); }
-  void let_go() override { mutex_.unlock(); }
-  void part_from_parent() override;
+  void lock_for_fork() override { mutex_.lock(); }
+  void unlock_after_fork() override { mutex_.unlock(); }
+  void detach_in_child() override;
 
  private:
   struct Memo;

@@ -7,9 +7,9 @@
 #include "base/cpu.h"
 #include "base/layout.h"
 #include "measure/latency.h"
+#include "measure/loop.h"
 #include "measure/probe.h"
 #include "measure/small_calls.h"
-#include "measure/stream.h"
 #include "measure/timing.h"
 
 namespace weft::measuring {
@@ -21,7 +21,7 @@ constexpr int kTrips = 200;  // of a message, there and back, between two looks 
 constexpr std::size_t kLeast = std::size_t{128} << 10, kGrowth = 2, kCached = std::size_t{2} << 20;
 
 // Seconds a byte: of a piece's time it takes the latency to reach its first.
-double fetch_alone(const Stream& seen, double latency) {
+double fetch_alone(const LoopTimes& seen, double latency) {
   return std::max(seen.fetch / 2, seen.fetch - latency / kPiece);
 }
 
@@ -30,7 +30,7 @@ Topology::Link link(Probe& probe, int a, int b, int times) {
   if (const int me = probe.rank(); me == a || me == b) {
     const int peer = me == a ? b : a;
     seconds = latency(probe, a, b, kTrips, times) / 2;
-    fetch = fetch_alone(stream(probe, peer, peer, kLeast, 4 * times), 2 * seconds) / 2;
+    fetch = fetch_alone(measure_loop(probe, peer, peer, kLeast, 4 * times), 2 * seconds) / 2;
   }
   std::vector<double> both{seconds, fetch};
   probe.communicator().allreduce(both.data(), both.data(), 2, DType::kF64, ReduceOp::kSum);
@@ -42,7 +42,7 @@ Topology::Rates rates(Probe& probe, Routes& routes, std::size_t bytes, int times
   const int size = probe.size(), me = probe.rank();
   probe.communicator().barrier();
   const int next = (me + 1) % size, prev = (me + size - 1) % size;
-  const Stream seen = stream(probe, next, prev, bytes, times);
+  const LoopTimes seen = measure_loop(probe, next, prev, bytes, times);
   const double fetch = fetch_alone(seen, routes.latency(prev, me));
   std::vector<double> mean{seen.copy, seen.reduce, fetch, seen.store};
   probe.communicator().allreduce(mean.data(), mean.data(), mean.size(), DType::kF64,

@@ -24,7 +24,7 @@
 #include "fabric/ofi/net/interface.h"
 #include "fabric/ofi/net/library.h"
 #include "fabric/ofi/session/address.h"
-#include "fabric/ofi/session/message.h"
+#include "fabric/ofi/session/notice.h"
 #include "fabric/ofi/session/secret.h"
 #include "weft/communicator.h"
 #include "weft/error.h"
@@ -123,7 +123,7 @@ TEST(OfiInbox, ShowsTheContiguousPrefixOfWhatCameInAnyOrder) {
       ASSERT_EQ(here.payload[0], std::byte(n % 251));
       ASSERT_EQ(here.payload[bytes_of(n) - 1], std::byte(n % 251));
     }
-    for (; shown < prefix; ++shown) ASSERT_EQ(inbox.let_go(shown), !is_placed(shown));
+    for (; shown < prefix; ++shown) ASSERT_EQ(inbox.finish(shown), !is_placed(shown));
   }
   EXPECT_EQ(network.out, 0);
 }
@@ -138,7 +138,7 @@ TEST(OfiInbox, KeepsALongPayloadUntilItIsLetGo) {
       EXPECT_EQ(packet != nullptr, n == 1) << "a short one is copied";
     }
     EXPECT_EQ(network.out, 2);
-    EXPECT_TRUE(inbox.let_go(0));
+    EXPECT_TRUE(inbox.finish(0));
     EXPECT_EQ(network.out, 1);
   }
   EXPECT_EQ(network.out, 0) << "the inbox left";
@@ -182,7 +182,7 @@ TEST(OfiInbox, ShowsWhatIsDeliveredOnceItIsWritten) {
     EXPECT_EQ(shown.header->own, kDelivered);
     EXPECT_EQ(shown.place.bits, 100 + n);
     EXPECT_EQ(shown.header->output.bits, kExposed.bits);
-    EXPECT_TRUE(inbox.let_go(n)) << "the payload's place was free once it was sent";
+    EXPECT_TRUE(inbox.finish(n)) << "the payload's place was free once it was sent";
   }
   EXPECT_EQ(inbox.at(2).header, nullptr) << "its seal is broken";
   Arrived cut = network.message(3, kPlaced);
@@ -272,18 +272,18 @@ TEST(OfiServer, ClosesTheDoorToStrangers) {
   const auto fabric = make_ofi_fabric();
   const Address address = Address::parse(fabric->address());
   const auto soon = [] { return Clock::now() + std::chrono::seconds(30); };
-  const auto answer = [&](const Message& first) {
+  const auto answer = [&](const Notice& first) {
     Talk talk(connect_to(address, soon()));
     EXPECT_TRUE(talk.send(first));
-    Message reply;
+    Notice reply;
     Talk::What what;
     while ((what = talk.receive(reply)) == Talk::What::kNothing) ::usleep(1000);
     return what;
   };
-  Message hello;
+  Notice hello;
   EXPECT_EQ(answer(hello), Talk::What::kEnd) << "it does not know the name";
   hello.head.to = address.token;
-  EXPECT_EQ(answer(hello), Talk::What::kMessage) << "and it asks for a proof";
+  EXPECT_EQ(answer(hello), Talk::What::kNotice) << "and it asks for a proof";
   hello.head.version = kWireVersion + 1;
   EXPECT_EQ(answer(hello), Talk::What::kEnd) << "another version";
   hello = {};

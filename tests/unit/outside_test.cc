@@ -24,7 +24,7 @@
 #include "weft/verify.h"
 #if WEFT_OFI
 #include "fabric/ofi/session/address.h"
-#include "fabric/ofi/session/message.h"
+#include "fabric/ofi/session/notice.h"
 #endif
 
 namespace weft {
@@ -218,31 +218,31 @@ void through_sockets(int type, const std::string& bytes, const std::function<voi
 }
 
 TEST(Outside, ShmMessages) {
-  shm::Message message;
-  message.released = 2;
-  const std::string bytes(reinterpret_cast<const char*>(&message), shm::kMessageHead + 8);
+  shm::Notice notice;
+  notice.released = 2;
+  const std::string bytes(reinterpret_cast<const char*>(&notice), shm::kNoticeHead + 8);
   expect_read_or_refused(Mutator({bytes}, {bytes}), [](const std::string& text) {
     through_sockets(SOCK_SEQPACKET, text, [](int socket) {
-      const shm::Received got = shm::receive_message(socket);
-      if (got.what != shm::Received::What::kMessage) throw InvalidArgument("nonsense");
-      EXPECT_LE(got.message.released, shm::Message::kMostReleased);
+      const shm::Received got = shm::receive_notice(socket);
+      if (got.what != shm::Received::What::kNotice) throw InvalidArgument("nonsense");
+      EXPECT_LE(got.notice.released, shm::Notice::kMostReleased);
     });
   });
 }
 
 #if WEFT_OFI
 TEST(Outside, OfiMessages) {
-  ofi::Message message;
-  message.head.text = 5;
-  const std::string head(reinterpret_cast<const char*>(&message.head), sizeof message.head);
+  ofi::Notice notice;
+  notice.head.text = 5;
+  const std::string head(reinterpret_cast<const char*>(&notice.head), sizeof notice.head);
   expect_read_or_refused(Mutator({head + "hello", head + "hello" + head + "again"}, {head}),
                          [](const std::string& text) {
                            through_sockets(SOCK_STREAM, text, [](int socket) {
                              ofi::Talk talk(LiveFd([&] { return ::dup(socket); }));
-                             ofi::Message got;
-                             if (talk.receive(got) != ofi::Talk::What::kMessage)
+                             ofi::Notice got;
+                             if (talk.receive(got) != ofi::Talk::What::kNotice)
                                throw InvalidArgument("nonsense");
-                             EXPECT_LE(got.text.size(), ofi::Message::kMostText);
+                             EXPECT_LE(got.text.size(), ofi::Notice::kMostText);
                            });
                          });
 }

@@ -139,14 +139,14 @@ TEST(ShmOpen, DropsAMemberThatTalksNonsense) {
   const std::vector<Row> rows = {
       {"nothing, and hangs up", [](int, const Token&) {}},
       {"text", [](int s, const Token&) { ::send(s, "hello", 5, 0); }},
-      {"another token", [](int s, const Token&) { send_message(s, {.token = Token::random()}); }},
+      {"another token", [](int s, const Token&) { send_notice(s, {.token = Token::random()}); }},
       {"another version",
-       [](int s, const Token& t) { send_message(s, {.version = 99, .token = t}); }},
+       [](int s, const Token& t) { send_notice(s, {.version = 99, .token = t}); }},
       {"a count too large",
        [](int s, const Token& t) {
-         Message message{.token = t};
-         message.released = Message::kMostReleased;
-         ::send(s, &message, kMessageHead, 0);
+         Notice notice{.token = t};
+         notice.released = Notice::kMostReleased;
+         ::send(s, &notice, kNoticeHead, 0);
        }},
   };
   for (const Row& row : rows) {
@@ -169,9 +169,9 @@ TEST(ShmOpen, RefusesMemoryThatCouldShrink) {
     const UniqueFd socket = member.accept();
     const UniqueFd memory(::memfd_create("unsealed", MFD_CLOEXEC));
     EXPECT_EQ(::ftruncate(memory.get(), 4096), 0);
-    Message give{.kind = Kind::kGive, .token = member.token(), .segment = kDoorbellSegment};
+    Notice give{.kind = Kind::kGive, .token = member.token(), .segment = kDoorbellSegment};
     give.bytes = 4096;
-    EXPECT_TRUE(send_message(socket.get(), give, memory.get()));
+    EXPECT_TRUE(send_notice(socket.get(), give, memory.get()));
     char end;
     while (::recv(socket.get(), &end, 1, 0) > 0) {
     }
@@ -195,9 +195,9 @@ TEST(ShmServer, DropsCallersThatTalkNonsense) {
   const std::vector<std::function<void(int)>> calls = {
       [](int) {},
       [](int s) { ::send(s, "nonsense", 8, 0); },
-      [](int s) { send_message(s, {.kind = Kind::kAsk, .segment = 1}); },  // without a hello
-      [](int s) { send_message(s, {.kind = Kind::kWelcome}); },
-      [](int s) { send_message(s, {.kind = Kind::kHello}, s); },  // with a descriptor
+      [](int s) { send_notice(s, {.kind = Kind::kAsk, .segment = 1}); },  // without a hello
+      [](int s) { send_notice(s, {.kind = Kind::kWelcome}); },
+      [](int s) { send_notice(s, {.kind = Kind::kHello}, s); },  // with a descriptor
   };
   for (const auto& call : calls) {
     const UniqueFd socket = dial();

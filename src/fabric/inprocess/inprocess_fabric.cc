@@ -26,7 +26,7 @@ namespace {
 constexpr const char* kLeft = "its fabric, of this process, left";
 std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
-struct Message {
+struct Queued {
   Header header{};
   const std::byte* payload = nullptr;       // null: it is inlined
   std::shared_ptr<const Segment> memory{};  // of the payload: a sender that leaves gives it up
@@ -35,21 +35,21 @@ struct Message {
 
 // Each member writes into queues of its own.
 struct Box {
-  struct Stream {
-    std::deque<Message> messages{};  // those that are not credited
-    std::uint64_t first = 0;         // the number of the first of them
-    std::uint64_t credited = 0;      // of our messages, by that member
+  struct Queue {
+    std::deque<Queued> messages{};  // those that are not credited
+    std::uint64_t first = 0;        // the number of the first of them
+    std::uint64_t credited = 0;     // of our messages, by that member
   };
 
-  explicit Box(std::size_t members) : joined(members), streams(members) {}
-  Stream& stream(int member, int channel) { return streams[at(member)][at(channel)]; }
+  explicit Box(std::size_t members) : joined(members), queues(members) {}
+  Queue& queue(int member, int channel) { return queues[at(member)][at(channel)]; }
 
   std::atomic<bool> aborted{false};
   std::atomic<std::uint64_t> begun{0};
   std::mutex mutex;  // of what follows
   std::string why;
   std::vector<bool> joined;
-  std::vector<std::array<Stream, kMaxChannels>> streams;
+  std::vector<std::array<Queue, kMaxChannels>> queues;
 };
 
 // Thread safe.
@@ -60,9 +60,9 @@ struct Site final : Forkable {
   std::mutex mutex;                         // of what follows
   std::vector<std::weak_ptr<Box>> boxes{};  // by the number in their tickets
 
-  void hold() override { segments.hold(); }
-  void let_go() override { segments.let_go(); }
-  void part_from_parent() override { segments.part_from_parent(); }
+  void lock_for_fork() override { segments.lock_for_fork(); }
+  void unlock_after_fork() override { segments.unlock_after_fork(); }
+  void detach_in_child() override { segments.detach_in_child(); }
 };
 
 class InprocessEndpoint final : public Endpoint {
@@ -101,46 +101,46 @@ class InprocessEndpoint final : public Endpoint {
   // All payloads go by the slot, as prepare() has it.
   void post(const Outgoing& out) override {
     mark_.check();
-    Message message;
-    message.header.signature = out.signature;
-    message.header.bytes = static_cast<std::uint32_t>(out.bytes);
+    Queued queued;
+    queued.header.signature = out.signature;
+    queued.header.bytes = static_cast<std::uint32_t>(out.bytes);
     if (out.bytes > kInlineBytes) {
       stage(out);
-      message.payload = out.slot->data;
-      message.memory = site_->segments.find(segment_of(out.slot->where));
+      queued.payload = out.slot->data;
+      queued.memory = site_->segments.find(segment_of(out.slot->where));
     } else if (out.bytes > 0) {
-      std::memcpy(message.inlined.data(), out.source, out.bytes);
+      std::memcpy(queued.inlined.data(), out.source, out.bytes);
     }
     for (const Reader& reader : out.readers) {
       Box& box = *boxes_[at(reader.peer)];
       std::lock_guard lock(box.mutex);
-      box.stream(me_, out.channel).messages.push_back(message);
+      box.queue(me_, out.channel).messages.push_back(queued);
       ring(sites_[at(reader.peer)]->doorbell);
     }
   }
 
   bool credited(int peer, int channel, std::uint64_t total) override {
     std::lock_guard lock(box_->mutex);
-    return box_->stream(peer, channel).credited >= total;
+    return box_->queue(peer, channel).credited >= total;
   }
   const Header* arrival(int peer, int channel, std::uint64_t number) override {
-    const Message* const message = find(peer, channel, number);
-    return message ? &message->header : nullptr;
+    const Queued* const queued = find(peer, channel, number);
+    return queued ? &queued->header : nullptr;
   }
   Delivery payload(int peer, int channel, std::uint64_t number, const Buffers&) override {
-    const Message& message = *find(peer, channel, number);
-    return {message.payload ? message.payload : message.inlined.data(), message.header.bytes};
+    const Queued& queued = *find(peer, channel, number);
+    return {queued.payload ? queued.payload : queued.inlined.data(), queued.header.bytes};
   }
 
   void credit(int peer, int channel, std::uint64_t total) override {
     mark_.check();
     {
       std::lock_guard lock(box_->mutex);
-      Box::Stream& from = box_->stream(peer, channel);
+      Box::Queue& from = box_->queue(peer, channel);
       for (; from.first < total; ++from.first) from.messages.pop_front();
     }
     std::lock_guard lock(boxes_[at(peer)]->mutex);
-    boxes_[at(peer)]->stream(me_, channel).credited = total;
+    boxes_[at(peer)]->queue(me_, channel).credited = total;
     ring(sites_[at(peer)]->doorbell);
   }
 
@@ -176,9 +176,9 @@ class InprocessEndpoint final : public Endpoint {
 
  private:
   // Null: not here yet. A deque keeps its elements where they are.
-  const Message* find(int peer, int channel, std::uint64_t number) const {
+  const Queued* find(int peer, int channel, std::uint64_t number) const {
     std::lock_guard lock(box_->mutex);
-    const Box::Stream& from = box_->stream(peer, channel);
+    const Box::Queue& from = box_->queue(peer, channel);
     const std::uint64_t place = number - from.first;
     return place < from.messages.size() ? &from.messages[place] : nullptr;
   }

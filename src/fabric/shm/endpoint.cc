@@ -16,9 +16,9 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Map
     : Endpoint(kDepth),
       segments_(std::move(segments)),
       doorbell_(std::move(doorbell)),
-      block_(segments_->allocate(Lane::bytes(members.size()), MemoryUse::kInternal)),
+      block_(segments_->allocate(LaneSegment::bytes(members.size()), MemoryUse::kInternal)),
       mapping_(segments_->find(segment_of(block_.where))->mapping),
-      lane_(reinterpret_cast<Lane*>(block_.data)),
+      lane_(reinterpret_cast<LaneSegment*>(block_.data)),
       me_(me),
       patience_(patience) {
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -70,7 +70,7 @@ void ShmEndpoint::map_lane(Peer& peer, Location where, Clock::time_point deadlin
   const auto reach = [&](Location place, std::size_t bytes) {
     return peer.reached.reach(place, bytes, deadline - Clock::now(), [] { return false; });
   };
-  peer.lane = reinterpret_cast<Lane*>(reach(where, Lane::bytes(peers_.size())));
+  peer.lane = reinterpret_cast<LaneSegment*>(reach(where, LaneSegment::bytes(peers_.size())));
   peer.theirs = peer.lane->inbox(me_);
   peer.bell =
       reinterpret_cast<Doorbell*>(reach(location_of(kDoorbellSegment, 0), sizeof(Doorbell)));
@@ -127,7 +127,7 @@ std::string ShmEndpoint::lost(int peer) { return at(peer).reached.remote().lost(
 
 // Each member writes its text into a place of its own before it claims to be the first. So the text
 // of a claimed lane is always whole.
-void ShmEndpoint::record_abort(Lane& lane, const std::string& why) const {
+void ShmEndpoint::record_abort(LaneSegment& lane, const std::string& why) const {
   Inbox& own = *lane.inbox(me_);
   const std::size_t length = std::min(why.size(), Inbox::kWhyBytes - 1);
   std::memcpy(own.why, why.data(), length);

@@ -57,19 +57,19 @@ class ShmEndpoint final : public Endpoint {
     // As last read. The peer writes its count with every credit, so reading it fetches a line from
     // the peer's core. It is read only if the known count is too small.
     std::array<std::uint64_t, kMaxChannels> credits{};
-    Lane* lane = nullptr;
+    LaneSegment* lane = nullptr;
     Reached reached;
   };
 
   void send(const Outgoing& out, const Reader& reader);
-  void take_back();
+  void await_last_stores();
   void map_lane(Peer& peer, Location where, Clock::time_point deadline);
   void await_joined(std::size_t place, Clock::time_point deadline);
   // Whether a member is a peer of ours.
   bool serves(std::size_t place) const { return peers_[place].reached.knows_remote(); }
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
-  Lane& lane() const { return *lane_; }
-  void record_abort(Lane& lane, const std::string& why) const;
+  LaneSegment& lane() const { return *lane_; }
+  void record_abort(LaneSegment& lane, const std::string& why) const;
   bool may_store(const Peer& peer) const;
   // A peer that may still store here; kNobody.
   int storing_peer() const;
@@ -79,7 +79,7 @@ class ShmEndpoint final : public Endpoint {
   const std::shared_ptr<Mapping> doorbell_;
   const SymmetricBlock block_;
   const std::shared_ptr<Mapping> mapping_;  // of block_: it outlives the release
-  Lane* const lane_;
+  LaneSegment* const lane_;
   const int me_;
   const Clock::duration patience_;
   std::vector<Peer> peers_;

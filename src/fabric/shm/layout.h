@@ -121,13 +121,15 @@ struct LaneHead {
 };
 static_assert(sizeof(LaneHead) == 3 * kLine);
 
-struct Lane {
+struct LaneSegment {
   LaneHead head;
 
   Inbox* inbox(int member) { return reinterpret_cast<Inbox*>(this + 1) + member; }
-  static std::size_t bytes(std::size_t members) { return sizeof(Lane) + members * sizeof(Inbox); }
+  static std::size_t bytes(std::size_t members) {
+    return sizeof(LaneSegment) + members * sizeof(Inbox);
+  }
 };
-static_assert(sizeof(Lane) % kLine == 0);
+static_assert(sizeof(LaneSegment) % kLine == 0);
 
 // A fabric's doorbell is the first of its segments.
 inline constexpr std::uint32_t kDoorbellSegment = 1;

@@ -133,11 +133,11 @@ std::byte* ShmEndpoint::reach(int peer, Location where, std::size_t bytes) {
 
 int ShmEndpoint::end(Outcome outcome) {
   if (outcome == Outcome::kDone) return kNobody;  // a store arrives by itself
-  take_back();
+  await_last_stores();
   return storing_peer();
 }
 
-void ShmEndpoint::take_back() {
+void ShmEndpoint::await_last_stores() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (register_heavy_fence())
     heavy_fence();

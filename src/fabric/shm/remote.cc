@@ -87,10 +87,10 @@ void Remote::dial(Clock::time_point deadline) {
     return;
   }
   if (error != 0) throw Unsupported("no connection to it, " + errno_text("connect", error));
-  Message hello;
+  Notice hello;
   hello.kind = Kind::kHello;
   hello.token = own_;
-  if (!send_message(socket.get(), hello)) {
+  if (!send_notice(socket.get(), hello)) {
     lose(State::kLost);
     return;
   }
@@ -111,12 +111,12 @@ void Remote::ask(std::uint32_t id) {
 void Remote::ask_locked(std::uint32_t id) {
   if (state_ != State::kDialled && state_ != State::kWelcomed) return;
   if (segments_.contains(id) || refused_.contains(id) || !asked_.insert(id).second) return;
-  Message ask;
+  Notice ask;
   ask.kind = Kind::kAsk;
   ask.token = own_;
   ask.segment = id;
   // If it cannot be sent the peer is gone, and the watcher says so.
-  (void)send_message(socket_.get(), ask);
+  (void)send_notice(socket_.get(), ask);
 }
 
 std::shared_ptr<Mapping> Remote::segment(std::uint32_t id, Clock::time_point deadline) {
@@ -136,12 +136,12 @@ std::shared_ptr<Mapping> Remote::segment(std::uint32_t id, Clock::time_point dea
 void Remote::on_readable() {
   std::lock_guard lock(mutex_);
   for (;;) {
-    const Received received = receive_message(socket_.get());
+    const Received received = receive_notice(socket_.get());
     switch (received.what) {
       case Received::What::kNothing:
         return;
-      case Received::What::kMessage:
-        if (received.message.token == address_.token) {
+      case Received::What::kNotice:
+        if (received.notice.token == address_.token) {
           take(received);
           break;
         }
@@ -155,19 +155,19 @@ void Remote::on_readable() {
 }
 
 void Remote::take(const Received& received) {
-  const Message& message = received.message;
-  if (message.kind == Kind::kWelcome) state_ = State::kWelcomed;
-  if (message.kind == Kind::kBye) state_ = State::kLeft;
-  if (message.kind == Kind::kGive) map(received);
-  if (message.kind == Kind::kGone) refused_[message.segment] = released_segment();
-  if (message.kind == Kind::kGone || message.kind == Kind::kGive) asked_.erase(message.segment);
+  const Notice& notice = received.notice;
+  if (notice.kind == Kind::kWelcome) state_ = State::kWelcomed;
+  if (notice.kind == Kind::kBye) state_ = State::kLeft;
+  if (notice.kind == Kind::kGive) map(received);
+  if (notice.kind == Kind::kGone) refused_[notice.segment] = released_segment();
+  if (notice.kind == Kind::kGone || notice.kind == Kind::kGive) asked_.erase(notice.segment);
   changed_.notify_all();
 }
 
 void Remote::map(const Received& received) {
-  const Message& message = received.message;
-  for (std::uint32_t i = 0; i < message.released; ++i) {
-    const auto found = segments_.find(message.released_segments[i]);
+  const Notice& notice = received.notice;
+  for (std::uint32_t i = 0; i < notice.released; ++i) {
+    const auto found = segments_.find(notice.released_segments[i]);
     if (found == segments_.end()) continue;
     found->second->mark_released();
     segments_.erase(found);
@@ -177,17 +177,16 @@ void Remote::map(const Received& received) {
       throw Unsupported("no descriptor is left for the memory that it passed; raise ulimit -n");
     // In one process there is one mapping: ranks then share addresses as threads do.
     if (const auto local = std::static_pointer_cast<Segments>(find_local(address_.token))) {
-      if (const auto segment = local->find(message.segment)) {
-        segments_[message.segment] = segment->mapping;
+      if (const auto segment = local->find(notice.segment)) {
+        segments_[notice.segment] = segment->mapping;
       } else {
-        refused_[message.segment] = released_segment();
+        refused_[notice.segment] = released_segment();
       }
     } else {
-      segments_[message.segment] =
-          Mapping::of(received.memory.get(), message.bytes, message.offset);
+      segments_[notice.segment] = Mapping::of(received.memory.get(), notice.bytes, notice.offset);
     }
   } catch (const Unsupported&) {
-    refused_[message.segment] = std::current_exception();
+    refused_[notice.segment] = std::current_exception();
   }
 }
 

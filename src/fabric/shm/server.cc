@@ -36,19 +36,19 @@ Server::Server(const Token& token, std::shared_ptr<Segments> segments, Watcher& 
           [this](Client& client) { return serve(client); }) {}
 
 bool Server::serve(Client& client) {
-  const Received received = receive_message(client.socket.get());
+  const Received received = receive_notice(client.socket.get());
   if (received.what == Received::What::kNothing) return true;
-  return received.what == Received::What::kMessage && answer(client, received);
+  return received.what == Received::What::kNotice && answer(client, received);
 }
 
 bool Server::answer(Client& client, const Received& received) {
-  switch (received.message.kind) {
+  switch (received.notice.kind) {
     case Kind::kHello:
       client.greeted = true;
       visitors_.set_known(client.socket.get());
-      return send_message(client.socket.get(), message(Kind::kWelcome));
+      return send_notice(client.socket.get(), notice(Kind::kWelcome));
     case Kind::kAsk:
-      return client.greeted && give(client, received.message.segment);
+      return client.greeted && give(client, received.notice.segment);
     default:
       return false;
   }
@@ -56,13 +56,13 @@ bool Server::answer(Client& client, const Received& received) {
 
 bool Server::give(Client& client, std::uint32_t id) {
   const auto segment = segments_->find(id);
-  Message reply = message(segment ? Kind::kGive : Kind::kGone);
+  Notice reply = notice(segment ? Kind::kGive : Kind::kGone);
   reply.segment = id;
-  if (!segment) return send_message(client.socket.get(), reply);
+  if (!segment) return send_notice(client.socket.get(), reply);
   reply.bytes = segment->mapping->bytes();
   reply.offset = segment->memory.offset;
   for (auto each = client.given.begin(); each != client.given.end();) {
-    if (segments_->find(*each) || reply.released == Message::kMostReleased) {
+    if (segments_->find(*each) || reply.released == Notice::kMostReleased) {
       ++each;
     } else {
       reply.released_segments[reply.released++] = *each;
@@ -70,18 +70,18 @@ bool Server::give(Client& client, std::uint32_t id) {
     }
   }
   client.given.insert(id);
-  return send_message(client.socket.get(), reply, segment->memory.file->get());
+  return send_notice(client.socket.get(), reply, segment->memory.file->get());
 }
 
-Message Server::message(Kind kind) const {
-  Message message;
-  message.kind = kind;
-  message.token = token_;
-  return message;
+Notice Server::notice(Kind kind) const {
+  Notice notice;
+  notice.kind = kind;
+  notice.token = token_;
+  return notice;
 }
 
 void Server::goodbye() {
-  visitors_.for_each([this](int fd, Client&) { (void)send_message(fd, message(Kind::kBye)); });
+  visitors_.for_each([this](int fd, Client&) { (void)send_notice(fd, notice(Kind::kBye)); });
 }
 
 }  // namespace weft::shm

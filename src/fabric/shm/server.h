@@ -33,7 +33,7 @@ class Server {
   bool serve(Client& client);
   bool answer(Client& client, const Received& received);
   bool give(Client& client, std::uint32_t id);
-  Message message(Kind kind) const;
+  Notice notice(Kind kind) const;
 
   Token token_;
   std::shared_ptr<Segments> segments_;

@@ -27,18 +27,18 @@ UniqueFd take_descriptors(msghdr& header) {
   return first;
 }
 
-bool well_formed(const Message& message, ssize_t length) {
+bool well_formed(const Notice& notice, ssize_t length) {
   const auto size = static_cast<std::size_t>(length);
-  return size >= kMessageHead && message.magic == Message::kMagic &&
-         message.version == kLayoutVersion && message.released <= Message::kMostReleased &&
-         size == kMessageHead + message.released * sizeof message.released_segments[0];
+  return size >= kNoticeHead && notice.magic == Notice::kMagic &&
+         notice.version == kLayoutVersion && notice.released <= Notice::kMostReleased &&
+         size == kNoticeHead + notice.released * sizeof notice.released_segments[0];
 }
 
 }  // namespace
 
-bool send_message(int socket, const Message& message, int fd) {
-  iovec piece{const_cast<Message*>(&message),
-              kMessageHead + message.released * sizeof message.released_segments[0]};
+bool send_notice(int socket, const Notice& notice, int fd) {
+  iovec piece{const_cast<Notice*>(&notice),
+              kNoticeHead + notice.released * sizeof notice.released_segments[0]};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr header{};
   header.msg_iov = &piece;
@@ -59,9 +59,9 @@ bool send_message(int socket, const Message& message, int fd) {
   return sent >= 0;
 }
 
-Received receive_message(int socket) {
+Received receive_notice(int socket) {
   Received received;
-  iovec piece{&received.message, sizeof received.message};
+  iovec piece{&received.notice, sizeof received.notice};
   alignas(cmsghdr) char control[CMSG_SPACE(kMostFds * sizeof(int))];
   msghdr header{};
   ssize_t length;
@@ -71,16 +71,16 @@ Received receive_message(int socket) {
     header.msg_control = control;
     header.msg_controllen = sizeof control;
     length = ::recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    // A peer that closed with our message unread leaves ECONNRESET, once, before its last words.
+    // A peer that closed with our notice unread leaves ECONNRESET, once, before its last words.
   } while (length < 0 && (errno == EINTR || errno == ECONNRESET));
   if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return received;
   received.memory = take_descriptors(header);
   if (length <= 0) {
     received.what = Received::What::kEnd;
-  } else if (header.msg_flags & MSG_TRUNC || !well_formed(received.message, length)) {
+  } else if (header.msg_flags & MSG_TRUNC || !well_formed(received.notice, length)) {
     received.what = Received::What::kNonsense;
   } else {
-    received.what = Received::What::kMessage;
+    received.what = Received::What::kNotice;
   }
   return received;
 }

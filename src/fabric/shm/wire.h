@@ -1,4 +1,4 @@
-// The words of two fabrics over their socket.
+// The notices that two fabrics send each other over their socket.
 //
 // The dialler asks, the listener answers; each pair has a socket each way, so neither
 // waits for the other to dial.
@@ -10,7 +10,7 @@
 //                   ←     kGive segment, bytes, memory   or   kGone segment
 //                   ←     kBye        the listener's fabric is being destroyed
 //
-// One message is one packet of a SOCK_SEQPACKET socket.
+// One notice is one packet of a SOCK_SEQPACKET socket.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ namespace weft::shm {
 
 enum class Kind : std::uint16_t { kHello = 1, kWelcome, kAsk, kGive, kGone, kBye };
 
-struct Message {
+struct Notice {
   static constexpr std::uint32_t kMagic = 0x74666577;  // "weft"
   static constexpr std::size_t kMostReleased = 256;
 
@@ -40,21 +40,21 @@ struct Message {
   // Segments that were given over this connection and have been released since.
   std::array<std::uint32_t, kMostReleased> released_segments = {};
 };
-inline constexpr std::size_t kMessageHead = offsetof(Message, released_segments);
-static_assert(kMessageHead == 48);
+inline constexpr std::size_t kNoticeHead = offsetof(Notice, released_segments);
+static_assert(kNoticeHead == 48);
 
 // Sends without blocking, with the memory `fd` unless it is -1. False: the peer is gone, or
 // does not read.
-bool send_message(int socket, const Message& message, int fd = -1);
+bool send_notice(int socket, const Notice& notice, int fd = -1);
 
 struct Received {
-  enum class What { kNothing, kMessage, kEnd, kNonsense };
+  enum class What { kNothing, kNotice, kEnd, kNonsense };
   What what = What::kNothing;
-  Message message;
+  Notice notice;
   UniqueFd memory;
 };
-// Takes the next message without blocking.
-Received receive_message(int socket);
+// Takes the next notice without blocking.
+Received receive_notice(int socket);
 
 // True if the process at the other end runs as the same user as this one.
 bool same_user(int socket);

@@ -13,7 +13,7 @@ constexpr std::size_t kLeastExposed = 1 << 20, kLeastDelivered = 256 << 10;
 
 }  // namespace
 
-bool OfiEndpoint::may_land(const Outgoing& out, const Reader& reader) const {
+bool OfiEndpoint::may_deliver(const Outgoing& out, const Reader& reader) const {
   return out.aimed && reader.output && parts_.port->delivers() && out.bytes >= kLeastDelivered &&
          out.bytes <= parts_.port->eager();
 }
@@ -30,16 +30,16 @@ void OfiEndpoint::retract(Clock::time_point until) {
     if (peer.remote) peer.remote->bar(peer.pair);
   }
   for (const Peer& peer : peers_) {
-    while (may_deliver(peer) && Clock::now() < until) {
+    while (may_still_deliver(peer) && Clock::now() < until) {
       parts_.port->progress();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    if (may_deliver(peer)) peer.remote->cut_off();
+    if (may_still_deliver(peer)) peer.remote->cut_off();
   }
   exposed_.reset();
 }
 
-bool OfiEndpoint::may_deliver(const Peer& peer) const {
+bool OfiEndpoint::may_still_deliver(const Peer& peer) const {
   if (!peer.remote || peer.remote->at_rest(peer.pair)) return false;
   if (!peer.remote->is_lost()) return true;
   // libfabric reports that a peer is gone only if something is sent to it.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fabric/ofi/session/message.h"
+#include "fabric/ofi/session/notice.h"
 
 namespace weft::ofi {
 
@@ -22,7 +22,7 @@ bool Ending::end(const std::string& why) {
   std::lock_guard lock(mutex_);
   if (ended_locked()) return false;
   ended_ = true;
-  why_ = why.substr(0, Message::kMostText);
+  why_ = why.substr(0, Notice::kMostText);
   heard_.clear();
   // release: pairs with the acquire in why().
   trouble_.store(1, std::memory_order_release);

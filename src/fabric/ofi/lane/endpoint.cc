@@ -8,7 +8,7 @@ namespace {
 
 // How long peers get to take what a failed lane has sent them from the caller's memory, and to
 // finish what they deliver there.
-constexpr std::chrono::seconds kLastWay(1);
+constexpr std::chrono::seconds kLastDeliveries(1);
 }  // namespace
 
 OfiEndpoint::OfiEndpoint(Parts parts, const std::vector<std::shared_ptr<Remote>>& members, int me)
@@ -35,15 +35,15 @@ OfiEndpoint::~OfiEndpoint() {
 void OfiEndpoint::credit(int peer, int channel, std::uint64_t total) {
   mark_.check();
   Peer& to = at(peer);
-  Stream& stream = this->stream(peer, channel);
+  ChannelState& state = state_of(peer, channel);
   bool place = false;  // at the peer, which may be waiting for it
-  for (; stream.due < total; ++stream.due) {
-    stream.bytes += to.incoming.at(channel, stream.due).header->bytes;
-    place |= !to.incoming.let_go(channel, stream.due);
+  for (; state.due < total; ++state.due) {
+    state.bytes += to.incoming.at(channel, state.due).header->bytes;
+    place |= !to.incoming.finish(channel, state.due);
   }
-  if (!place && total - stream.told < kCreditsHeld && stream.bytes < kBytesHeld) return;
-  stream.told = total;
-  stream.bytes = 0;
+  if (!place && total - state.told < kCreditsHeld && state.bytes < kBytesHeld) return;
+  state.told = total;
+  state.bytes = 0;
   const Packet credit{.pair = to.pair,
                       .kind = PacketKind::kCredit,
                       .channel = static_cast<std::uint8_t>(channel),
@@ -62,7 +62,8 @@ bool OfiEndpoint::settled(int peer, int channel, std::uint64_t number, std::size
   if (credited(peer, channel, number + 1)) return true;
   const std::uint64_t first = at(peer).incoming.credits(channel);
   // acquire: pairs with the release in Port::finish().
-  return bytes <= parts_.port->eager() && stream(peer, channel).posted.bytes(first) < kBytesAhead &&
+  return bytes <= parts_.port->eager() &&
+         state_of(peer, channel).posted.bytes(first) < kBytesAhead &&
          unsent_->by_peer[static_cast<std::size_t>(peer)].load(std::memory_order_acquire) == 0;
 }
 
@@ -92,7 +93,7 @@ int OfiEndpoint::end(Outcome outcome) {
     if (peer == kNobody) exposed_.reset();
     return peer;
   }
-  const auto until = Clock::now() + kLastWay;
+  const auto until = Clock::now() + kLastDeliveries;
   while (unsent() != kNobody && Clock::now() < until) std::this_thread::yield();
   parts_.port->break_seals(*unsent_);
   if (exposed_) retract(until);

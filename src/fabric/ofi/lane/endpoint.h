@@ -24,9 +24,9 @@ namespace weft::ofi {
 // How a payload of more than kInlineBytes goes.
 enum class Route : std::uint8_t {
   kStaged,  // from a slot: with its message or, if it is too long, into the peer's mirror before it
-  kCarried,  // with its message, from the caller's memory. The slot stays empty, and is taken all
-             // the same: slots are what keeps a sender from getting further ahead than was proved.
-  kLanded    // from the caller's memory into the peer's output; the slot as above
+  kCarried,   // with its message, from the caller's memory. The slot stays empty, and is taken all
+              // the same: slots are what keeps a sender from getting further ahead than was proved.
+  kDelivered  // from the caller's memory into the peer's output; the slot as above
 };
 
 // The shared parts of one fabric.
@@ -38,7 +38,7 @@ struct Parts {
 };
 
 // Lives on without its fabric: its peers have then left it, and it disturbs nobody.
-class OfiEndpoint final : public Endpoint, private Lane {
+class OfiEndpoint final : public Endpoint, private LaneReceiver {
  public:
   // `members` in order, null at `me` and for pairs on another fabric.
   OfiEndpoint(Parts parts, const std::vector<std::shared_ptr<Remote>>& members, int me);
@@ -68,7 +68,7 @@ class OfiEndpoint final : public Endpoint, private Lane {
 
  private:
   // One channel of a pair.
-  struct Stream {
+  struct ChannelState {
     std::uint64_t due = 0;    // our credits
     std::uint64_t told = 0;   // of them, what the peer was sent
     std::uint64_t bytes = 0;  // of the others
@@ -80,7 +80,7 @@ class OfiEndpoint final : public Endpoint, private Lane {
     Incoming incoming;
     std::atomic<bool> barred{false};  // it is delivered nothing more
     // The lane's thread only.
-    std::array<Stream, kMaxChannels> streams{};
+    std::array<ChannelState, kMaxChannels> channels{};
     Reached reached;
     std::uint32_t asked = 0;  // the last segment that it was asked about
   };
@@ -93,14 +93,14 @@ class OfiEndpoint final : public Endpoint, private Lane {
   void bar(std::size_t place) override;
   std::uint64_t last_entered() const override;
 
-  Stream& stream(int peer, int channel) {
-    return at(peer).streams[static_cast<std::size_t>(channel)];
+  ChannelState& state_of(int peer, int channel) {
+    return at(peer).channels[static_cast<std::size_t>(channel)];
   }
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   void send(const Outgoing& out, const Reader& reader);
   void send_long(const Outgoing& out, const Reader& reader, MessagePacket& packet);
   void deliver(const Outgoing& out, const Reader& reader, MessagePacket& packet);
-  bool may_land(const Outgoing& out, const Reader& reader) const;
+  bool may_deliver(const Outgoing& out, const Reader& reader) const;
   void expose(std::span<std::byte> output);
   // A peer to which something was posted or credited that will not arrive unless calls on this
   // endpoint go on.
@@ -108,7 +108,7 @@ class OfiEndpoint final : public Endpoint, private Lane {
   std::byte* mirrored(int peer, Location where, std::size_t bytes);
   // After it nobody delivers into the exposed output.
   void retract(Clock::time_point until);
-  bool may_deliver(const Peer& peer) const;
+  bool may_still_deliver(const Peer& peer) const;
   Payload lies_in_slot(const Outgoing& out);
   Account account(int peer) const { return {unsent_, static_cast<std::size_t>(peer)}; }
   void join_peers(Clock::time_point deadline);

@@ -54,7 +54,7 @@ bool Inbox::take_packet(Arrived& arrived) {
   return true;
 }
 
-bool Inbox::let_go(std::uint64_t number) {
+bool Inbox::finish(std::uint64_t number) {
   Entry& entry = entries_[number % kDepth];
   entry.kept = nullptr;
   return entry.payload != nullptr || entry.header.own == kDelivered;

@@ -47,7 +47,7 @@ class Inbox {
   }
   // The reader has done with message `number`, before it credits it. True if the sender needs no
   // credit to use the payload's place again.
-  bool let_go(std::uint64_t number);
+  bool finish(std::uint64_t number);
 
  private:
   struct Entry {

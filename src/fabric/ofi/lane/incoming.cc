@@ -30,11 +30,11 @@ void Incoming::take_credit(std::size_t channel, std::uint64_t total) {
   credits_[channel].store(total, std::memory_order_release);
 }
 
-bool Incoming::let_go(int channel, std::uint64_t number) {
+bool Incoming::finish(int channel, std::uint64_t number) {
   // relaxed: this thread has seen the message.
   return inboxes_[static_cast<std::size_t>(channel)]
       .load(std::memory_order_relaxed)
-      ->let_go(number);
+      ->finish(number);
 }
 
 Shown Incoming::at(int channel, std::uint64_t number) const {

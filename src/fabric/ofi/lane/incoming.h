@@ -25,8 +25,8 @@ class Incoming {
 
   // Message `number` if it is shown.
   Shown at(int channel, std::uint64_t number) const;
-  // The lane's thread has done with message `number`, which was shown. As Inbox::let_go.
-  bool let_go(int channel, std::uint64_t number);
+  // The lane's thread has done with message `number`, which was shown. As Inbox::finish.
+  bool finish(int channel, std::uint64_t number);
   // The total that the member has credited.
   std::uint64_t credits(int channel) const {
     // acquire: pairs with the release in take_credit().

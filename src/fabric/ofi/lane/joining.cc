@@ -34,8 +34,8 @@ void OfiEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_p
 void OfiEndpoint::join_peers(Clock::time_point deadline) {
   const auto join = [this](std::size_t place) {
     const Packet joined{.pair = peers_[place].pair, .kind = PacketKind::kJoined};
-    parts_.port->greet(peers_[place].remote->link(), &joined, sizeof joined,
-                       account(static_cast<int>(place)));
+    parts_.port->send_on_every_rail(peers_[place].remote->link(), &joined, sizeof joined,
+                                    account(static_cast<int>(place)));
   };
   std::vector<std::size_t> answers;
   for (std::size_t i = 0; i < peers_.size(); ++i) {

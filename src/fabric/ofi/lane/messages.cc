@@ -13,9 +13,9 @@ namespace weft::ofi {
 void OfiEndpoint::prepare(Outgoing& out) {
   const bool carried = parts_.port->seals() && out.bytes <= parts_.port->eager();
   for (Reader& reader : out.readers) {
-    const Route route = may_land(out, reader) ? Route::kLanded
-                        : carried             ? Route::kCarried
-                                              : Route::kStaged;
+    const Route route = may_deliver(out, reader) ? Route::kDelivered
+                        : carried                ? Route::kCarried
+                                                 : Route::kStaged;
     reader.route = static_cast<std::uint8_t>(route);
     reader.holds_source = route != Route::kStaged;
     reader.holds_slot = true;
@@ -32,16 +32,16 @@ void OfiEndpoint::post(const Outgoing& out) {
 void OfiEndpoint::send(const Outgoing& out, const Reader& reader) {
   assert(reader.peer != me_);
   Peer& to = at(reader.peer);
-  Stream& stream = this->stream(reader.peer, out.channel);
+  ChannelState& state = state_of(reader.peer, out.channel);
   MessagePacket packet;
   packet.packet = {.pair = to.pair,
                    .kind = PacketKind::kMessage,
                    .channel = static_cast<std::uint8_t>(out.channel),
-                   .credits = static_cast<std::uint16_t>(stream.due),
+                   .credits = static_cast<std::uint16_t>(state.due),
                    .number = reader.number};
-  stream.told = stream.due;
-  stream.bytes = 0;
-  stream.posted.add(out.bytes);
+  state.told = state.due;
+  state.bytes = 0;
+  state.posted.add(out.bytes);
   packet.flags = exposed_ ? MessagePacket::kExposes : 0;
   packet.signature = out.signature;
   packet.bytes = static_cast<std::uint32_t>(out.bytes);
@@ -54,7 +54,7 @@ void OfiEndpoint::send_long(const Outgoing& out, const Reader& reader, MessagePa
   Peer& to = at(reader.peer);
   Link& link = to.remote->link();
   const Route route{reader.route};
-  if (route == Route::kLanded) return deliver(out, reader, packet);
+  if (route == Route::kDelivered) return deliver(out, reader, packet);
   packet.tail = route == Route::kCarried ? sizeof(Seal) : 0;
   Payload lying =
       route == Route::kCarried ? Payload{nullptr, out.source, out.bytes} : lies_in_slot(out);

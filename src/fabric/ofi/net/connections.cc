@@ -23,12 +23,12 @@
 namespace weft::ofi {
 namespace {
 
-struct Place {
+struct SocketAddress {
   std::string host;  // an address, byte for byte
   in_port_t port = 0;
 };
 
-std::optional<Place> place_of(const void* address, std::size_t length) {
+std::optional<SocketAddress> address_of(const void* address, std::size_t length) {
   sockaddr_storage storage{};
   std::memcpy(&storage, address, std::min(length, sizeof storage));
   const auto bytes = [](const auto& of) {
@@ -36,22 +36,22 @@ std::optional<Place> place_of(const void* address, std::size_t length) {
   };
   if (storage.ss_family == AF_INET) {
     const auto& in = reinterpret_cast<const sockaddr_in&>(storage);
-    return Place{bytes(in.sin_addr), in.sin_port};
+    return SocketAddress{bytes(in.sin_addr), in.sin_port};
   }
   if (storage.ss_family == AF_INET6) {
     const auto& in = reinterpret_cast<const sockaddr_in6&>(storage);
-    return Place{bytes(in.sin6_addr), in.sin6_port};
+    return SocketAddress{bytes(in.sin6_addr), in.sin6_port};
   }
   return std::nullopt;
 }
 
 // Of one end of a socket; nothing: it is none of TCP's, or not connected.
 template <typename Name>
-std::optional<Place> end_of(int fd, Name name) {
+std::optional<SocketAddress> end_of(int fd, Name name) {
   sockaddr_storage storage{};
   socklen_t length = sizeof storage;
   auto* const address = reinterpret_cast<sockaddr*>(&storage);
-  return name(fd, address, &length) == 0 ? place_of(address, length) : std::nullopt;
+  return name(fd, address, &length) == 0 ? address_of(address, length) : std::nullopt;
 }
 
 // The descriptors of this process. To ask /proc takes one: where none is left, all are in use.
@@ -97,7 +97,7 @@ std::optional<std::uint32_t> silence_of(int fd) {
 
 std::size_t shut_unanswered(const std::string& own, std::size_t most,
                             std::chrono::milliseconds patience) {
-  const auto here = place_of(own.data(), own.size());
+  const auto here = address_of(own.data(), own.size());
   if (!here) return 0;
   std::vector<std::pair<std::uint32_t, int>> silent;
   for (const int fd : descriptors()) {
@@ -114,7 +114,8 @@ std::size_t shut_unanswered(const std::string& own, std::size_t most,
 }
 
 bool shut_connections(int waits, const std::string& own, const std::string& peer) {
-  const auto here = place_of(own.data(), own.size()), there = place_of(peer.data(), peer.size());
+  const auto here = address_of(own.data(), own.size()),
+             there = address_of(peer.data(), peer.size());
   bool unread = false;
   for (const int fd : watched_by(waits)) {
     const auto near = end_of(fd, ::getsockname), far = end_of(fd, ::getpeername);

@@ -83,8 +83,8 @@ struct Account {
   std::size_t peer = 0;
 };
 
-// The way to a peer by one rail: from our rail to the peer's rail of the same place.
-struct Way {
+// What goes to a peer by one rail: from our rail to the peer's rail of the same number.
+struct RailQueue {
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::deque<Op*> pending;    // not taken by libfabric yet, in order
   std::size_t under_way = 0;  // bytes that are pending or not finished
@@ -93,7 +93,7 @@ struct Way {
 
 // Everything here is under the port's lock.
 struct Link {
-  std::vector<Way> ways;                    // by rail
+  std::vector<RailQueue> queues;            // by rail
   std::map<std::uint32_t, Target> targets;  // the peer's copies of our segments
   int unfinished = 0;                       // operations that are pending or that libfabric has
   std::uint64_t sent = 0;                   // packets and writes, ever

@@ -54,10 +54,11 @@ std::vector<std::string> Port::names() const {
 
 Link& Port::link(const std::vector<std::string>& names) {
   std::lock_guard lock(mutex_);
-  std::vector<Way> ways(rails_.size());
-  for (std::size_t i = 0; i < ways.size(); ++i) ways[i].address = rails_[i]->address_of(names[i]);
+  std::vector<RailQueue> queues(rails_.size());
+  for (std::size_t i = 0; i < queues.size(); ++i)
+    queues[i].address = rails_[i]->address_of(names[i]);
   Link& link = links_.emplace_back();
-  link.ways = std::move(ways);
+  link.queues = std::move(queues);
   return link;
 }
 

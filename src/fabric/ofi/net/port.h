@@ -33,7 +33,7 @@ class Receiver {
   // May take it away.
   virtual void take_packet(Arrived& packet) = 0;
   virtual void take_write(WriteMark mark) = 0;
-  virtual void take_break(Link& link, const std::string& why) = 0;
+  virtual void take_broken_link(Link& link, const std::string& why) = 0;
 };
 
 // Thread safe. Made by make(), because registrations share it.
@@ -59,7 +59,8 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   // Sends a packet of at most kSmallPacketBytes.
   void send(Link& link, const void* packet, std::size_t length, const Account& account);
   // Sends it by every rail.
-  void greet(Link& link, const void* packet, std::size_t length, const Account& account);
+  void send_on_every_rail(Link& link, const void* packet, std::size_t length,
+                          const Account& account);
   std::size_t rails() const { return rails_.size(); }
   // Sends a packet and the payload that follows it.
   void send(Link& link, const void* packet, std::size_t length, Payload payload,
@@ -136,7 +137,7 @@ class Port : public std::enable_shared_from_this<Port>, public Returns {
   void finish(Op* op);
   long issue(Op* op);
   void flush(Link& link);
-  bool flush(Link& link, Way& way);
+  bool flush(Link& link, RailQueue& queue);
   void break_link(Link& link, const std::string& why);
   void progress_locked();
   bool read_completions(Rail& rail);

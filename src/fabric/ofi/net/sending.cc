@@ -13,11 +13,11 @@ namespace {
 // The rail that has the least under way to the peer; among equal ones, the rail that has carried
 // least.
 std::size_t least_loaded(const Link& link) {
-  const auto less = [](const Way& a, const Way& b) {
+  const auto less = [](const RailQueue& a, const RailQueue& b) {
     return std::tie(a.under_way, a.given) < std::tie(b.under_way, b.given);
   };
-  const auto least = std::min_element(link.ways.begin(), link.ways.end(), less);
-  return static_cast<std::size_t>(least - link.ways.begin());
+  const auto least = std::min_element(link.queues.begin(), link.queues.end(), less);
+  return static_cast<std::size_t>(least - link.queues.begin());
 }
 
 }  // namespace
@@ -27,7 +27,8 @@ void Port::send(Link& link, const void* packet, std::size_t length, const Accoun
   if (!link.broken) send_small(link, least_loaded(link), packet, length, account);
 }
 
-void Port::greet(Link& link, const void* packet, std::size_t length, const Account& account) {
+void Port::send_on_every_rail(Link& link, const void* packet, std::size_t length,
+                              const Account& account) {
   const Locked lock(*this);
   for (std::size_t rail = 0; rail < rails_.size() && !link.broken; ++rail) {
     send_small(link, rail, packet, length, account);
@@ -37,8 +38,8 @@ void Port::greet(Link& link, const void* packet, std::size_t length, const Accou
 void Port::send_small(Link& link, std::size_t rail, const void* packet, std::size_t length,
                       const Account& account) {
   ++link.sent;
-  Way& way = link.ways[rail];
-  if (way.pending.empty() && rails_[rail]->inject(way.address, packet, length)) return;
+  RailQueue& queue = link.queues[rail];
+  if (queue.pending.empty() && rails_[rail]->inject(queue.address, packet, length)) return;
   submit_packet(link, rail, packet, length, {}, account);
 }
 
@@ -105,17 +106,17 @@ void Port::submit(Link& link, Op* op, Payload payload, const Account& account) {
     account.unsent->by_peer[account.peer].fetch_add(1, std::memory_order_relaxed);
     account.unsent->all.fetch_add(1, std::memory_order_relaxed);
   }
-  Way& way = link.ways[op->rail];
+  RailQueue& queue = link.queues[op->rail];
   ++link.unfinished;
-  way.under_way += op->length;
-  way.given += op->length;
-  way.pending.push_back(op);
+  queue.under_way += op->length;
+  queue.given += op->length;
+  queue.pending.push_back(op);
   flush(link);
 }
 
 void Port::finish(Op* op) {
   --op->link->unfinished;
-  op->link->ways[op->rail].under_way -= op->length;
+  op->link->queues[op->rail].under_way -= op->length;
   if (const auto unsent = std::exchange(op->account.unsent, nullptr)) {
     // release: who sees that all is sent sees that the memory is free again.
     unsent->by_peer[op->account.peer].fetch_sub(1, std::memory_order_release);
@@ -129,7 +130,7 @@ void Port::finish(Op* op) {
 long Port::issue(Op* op) {
   Link& link = *op->link;
   Rail& rail = *rails_[op->rail];
-  const fi_addr_t to = link.ways[op->rail].address;
+  const fi_addr_t to = link.queues[op->rail].address;
   if (op->kind == Op::Kind::kSend) return rail.send(op, to);
   if (op->kind == Op::Kind::kDeliver) return rail.write(op, to, op->offset, op->key);
   const Payload& payload = op->payload;
@@ -140,24 +141,24 @@ long Port::issue(Op* op) {
 }
 
 // False: the link broke.
-bool Port::flush(Link& link, Way& way) {
-  while (!way.pending.empty()) {
-    const long code = issue(way.pending.front());
+bool Port::flush(Link& link, RailQueue& queue) {
+  while (!queue.pending.empty()) {
+    const long code = issue(queue.pending.front());
     if (code == -FI_EAGAIN) break;
     if (code != 0) {
       break_link(link, error_text("fi_send", code));
       return false;
     }
-    way.pending.pop_front();
+    queue.pending.pop_front();
   }
   return true;
 }
 
 void Port::flush(Link& link) {
   bool waits = false;
-  for (Way& way : link.ways) {
-    if (!flush(link, way)) return;
-    waits |= !way.pending.empty();
+  for (RailQueue& queue : link.queues) {
+    if (!flush(link, queue)) return;
+    waits |= !queue.pending.empty();
   }
   if (waits) {
     waiting_.insert(&link);
@@ -168,11 +169,11 @@ void Port::flush(Link& link) {
 
 void Port::break_link(Link& link, const std::string& why) {
   link.broken = true;
-  for (Way& way : link.ways) {
-    for (Op* op : std::exchange(way.pending, {})) finish(op);
+  for (RailQueue& queue : link.queues) {
+    for (Op* op : std::exchange(queue.pending, {})) finish(op);
   }
   waiting_.erase(&link);
-  receiver_->take_break(link, why);
+  receiver_->take_broken_link(link, why);
 }
 
 void Port::break_seals(const Unsent& account) {

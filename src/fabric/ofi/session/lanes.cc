@@ -8,7 +8,7 @@ namespace weft::ofi {
 namespace {
 
 // False: it makes no sense.
-bool deliver(Lane& lane, std::size_t place, const Packet& packet, Arrived& arrived) {
+bool deliver(LaneReceiver& lane, std::size_t place, const Packet& packet, Arrived& arrived) {
   if (packet.channel >= kMaxChannels) return false;
   switch (packet.kind) {
     case PacketKind::kJoined:
@@ -25,7 +25,8 @@ bool deliver(Lane& lane, std::size_t place, const Packet& packet, Arrived& arriv
 
 }  // namespace
 
-std::uint32_t Lanes::enrol(Lane* lane, const std::vector<std::shared_ptr<Remote>>& members) {
+std::uint32_t Lanes::enrol(LaneReceiver* lane,
+                           const std::vector<std::shared_ptr<Remote>>& members) {
   std::lock_guard lock(mutex_);
   const std::size_t first = pairs_.size();
   if (first + members.size() > kMostPairs) {
@@ -81,7 +82,7 @@ void Lanes::take_write(WriteMark mark) {
                                                        mark.number));
 }
 
-void Lanes::take_break(Link& link, const std::string& why) {
+void Lanes::take_broken_link(Link& link, const std::string& why) {
   std::lock_guard lock(mutex_);
   for (const Pair& pair : pairs_) {
     const auto remote = pair.remote.lock();

@@ -16,9 +16,9 @@ namespace weft::ofi {
 // Everything that a lane takes from its members. Members are numbered by their places in the lane.
 // Calls come one at a
 // time, and must not call the port.
-class Lane {
+class LaneReceiver {
  public:
-  virtual ~Lane() = default;
+  virtual ~LaneReceiver() = default;
   virtual void take_joined(std::size_t place) = 0;
   // False: it makes no sense.
   virtual bool take_message(std::size_t place, Arrived& packet) = 0;
@@ -38,12 +38,12 @@ class Lanes final : public Receiver {
   explicit Lanes(std::shared_ptr<Bell> bell) : bell_(std::move(bell)) {}
 
   // The number of the first of as many pairs as there are members. From null nothing comes.
-  std::uint32_t enrol(Lane* lane, const std::vector<std::shared_ptr<Remote>>& members);
+  std::uint32_t enrol(LaneReceiver* lane, const std::vector<std::shared_ptr<Remote>>& members);
   void withdraw(std::uint32_t first, std::size_t members);
 
   void take_packet(Arrived& packet) override;
   void take_write(WriteMark mark) override;
-  void take_break(Link& link, const std::string& why) override;
+  void take_broken_link(Link& link, const std::string& why) override;
 
   // Came by the connection to `from`, which must be the pair's own peer.
   void take_abort(std::uint32_t pair, const Token& from, std::uint64_t sent,
@@ -53,7 +53,7 @@ class Lanes final : public Receiver {
 
  private:
   struct Pair {
-    Lane* lane = nullptr;  // null: it has gone
+    LaneReceiver* lane = nullptr;  // null: it has gone
     std::size_t place = 0;
     std::weak_ptr<Remote> remote;  // it keeps the port, which keeps this
   };

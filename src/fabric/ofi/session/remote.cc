@@ -81,14 +81,14 @@ bool Remote::turned_away() {
 bool Remote::send_locked(Kind kind, std::uint32_t subject, std::uint64_t number,
                          const std::string& text) {
   if (talk_.fd() < 0 || state_ == State::kLost) return false;
-  Message message;
-  message.head.kind = kind;
-  message.head.from = own_;
-  message.head.to = address_.token;
-  message.head.subject = subject;
-  message.head.base = number;
-  message.text = text;
-  return talk_.send(message);
+  Notice notice;
+  notice.head.kind = kind;
+  notice.head.from = own_;
+  notice.head.to = address_.token;
+  notice.head.subject = subject;
+  notice.head.base = number;
+  notice.text = text;
+  return talk_.send(notice);
 }
 
 // If it cannot be sent the peer is gone, and the watcher says so.
@@ -137,14 +137,14 @@ bool Remote::at_rest(std::uint32_t pair) const {
 
 void Remote::on_readable() {
   for (;;) {
-    Message message;
-    const Talk::What what = talk_.receive(message);
+    Notice notice;
+    const Talk::What what = talk_.receive(notice);
     switch (what) {
       case Talk::What::kNothing:
         return;
-      case Talk::What::kMessage:
-        if (message.head.from == address_.token) {
-          take(message);
+      case Talk::What::kNotice:
+        if (notice.head.from == address_.token) {
+          take(notice);
           break;
         }
         [[fallthrough]];
@@ -163,12 +163,12 @@ void Remote::on_readable() {
   }
 }
 
-void Remote::take(const Message& message) {
-  const Message::Head& head = message.head;
+void Remote::take(const Notice& notice) {
+  const Notice::Head& head = notice.head;
   if (head.kind == Kind::kGive)
-    port_->grant(link_, head.subject, {head.base, keys_of(message.text)});
+    port_->grant(link_, head.subject, {head.base, keys_of(notice.text)});
   std::lock_guard lock(mutex_);
-  if (head.kind == Kind::kWelcome) check_welcome(message);
+  if (head.kind == Kind::kWelcome) check_welcome(notice);
   if (head.kind == Kind::kDone) done_ = true;
   if (head.kind == Kind::kProgress) progress_[head.subject] = head.base;
   if (head.kind == Kind::kBar) barred_[head.subject] = head.base;
@@ -176,9 +176,9 @@ void Remote::take(const Message& message) {
 }
 
 // A peer with another secret is noticed here, on both sides: each dials the other.
-void Remote::check_welcome(const Message& message) {
-  const std::string theirs = message.text.substr(0, challenge_.size());
-  const std::string signature = message.text.substr(theirs.size());
+void Remote::check_welcome(const Notice& notice) {
+  const std::string theirs = notice.text.substr(0, challenge_.size());
+  const std::string signature = notice.text.substr(theirs.size());
   if (!secret_.signed_by(signature, {"listener", own_.hex(), challenge_, theirs})) {
     lose("its " + address_.process("was not let in") +
          ": it knows another WEFT_SECRET, or none; set the same on all ranks");

@@ -19,7 +19,7 @@
 #include "fabric/ofi/net/memory.h"
 #include "fabric/ofi/net/port.h"
 #include "fabric/ofi/session/address.h"
-#include "fabric/ofi/session/message.h"
+#include "fabric/ofi/session/notice.h"
 #include "fabric/ofi/session/secret.h"
 #include "fabric/watcher.h"
 
@@ -48,7 +48,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   // beset by strangers may drop it as one of them. Throws PeerLost, Timeout, Unsupported.
   void await_welcome(Clock::time_point deadline);
 
-  // Sends a message, unless the peer is lost.
+  // Sends a notice, unless the peer is lost.
   void tell(Kind kind, std::uint32_t subject);
   // Tells it that its lane `pair` has ended here, after all that was sent to it.
   void tell_abort(std::uint32_t pair, const std::string& why);
@@ -94,9 +94,9 @@ class Remote : public std::enable_shared_from_this<Remote> {
   static constexpr std::uint64_t kStays = std::numeric_limits<std::uint64_t>::max();
 
   void on_readable();
-  void take(const Message& message);
+  void take(const Notice& notice);
   bool turned_away();
-  void check_welcome(const Message& message);
+  void check_welcome(const Notice& notice);
   void left();
   void lose(const std::string& why);
   bool send_locked(Kind kind, std::uint32_t subject, std::uint64_t number,

@@ -22,22 +22,22 @@ Server::Server(const Token& token, Secret secret, LiveFd listener, std::shared_p
 
 bool Server::serve(Client& client) {
   for (;;) {
-    Message message;
-    const Talk::What what = client.talk.receive(message);
+    Notice notice;
+    const Talk::What what = client.talk.receive(notice);
     if (what == Talk::What::kNothing) return true;
     const auto heard = [&] {
-      return client.proved         ? answer(client, message)
-             : client.ours.empty() ? greet(client, message)
-                                   : prove(client, message);
+      return client.proved         ? answer(client, notice)
+             : client.ours.empty() ? greet(client, notice)
+                                   : prove(client, notice);
     };
-    if (what != Talk::What::kMessage || !heard()) return false;
+    if (what != Talk::What::kNotice || !heard()) return false;
   }
 }
 
-bool Server::greet(Client& client, const Message& message) {
-  if (message.head.kind != Kind::kHello || message.head.to != token_) return false;
-  client.token = message.head.from;
-  client.theirs = message.text;
+bool Server::greet(Client& client, const Notice& notice) {
+  if (notice.head.kind != Kind::kHello || notice.head.to != token_) return false;
+  client.token = notice.head.from;
+  client.theirs = notice.text;
   client.ours = Token::random().hex();
   if (secret_.given())
     visitors_.set_named(client.talk.fd());
@@ -48,21 +48,21 @@ bool Server::greet(Client& client, const Message& message) {
       client.ours + secret_.sign({"listener", client.token.hex(), client.theirs, client.ours}));
 }
 
-bool Server::prove(Client& client, const Message& message) {
-  if (message.head.kind != Kind::kProof || message.head.from != client.token) return false;
+bool Server::prove(Client& client, const Notice& notice) {
+  if (notice.head.kind != Kind::kProof || notice.head.from != client.token) return false;
   client.proved =
-      secret_.signed_by(message.text, {"dialler", token_.hex(), client.theirs, client.ours});
+      secret_.signed_by(notice.text, {"dialler", token_.hex(), client.theirs, client.ours});
   if (client.proved) visitors_.set_known(client.talk.fd());
   return client.proved;
 }
 
-bool Server::answer(Client& client, const Message& message) {
-  const Message::Head& head = message.head;
+bool Server::answer(Client& client, const Notice& notice) {
+  const Notice::Head& head = notice.head;
   if (head.from != client.token) return false;
   const std::shared_ptr<Remote> peer = find_(client.token);
   switch (head.kind) {
     case Kind::kAsk:
-      return peer && give(client, *peer, message);
+      return peer && give(client, *peer, notice);
     case Kind::kGone:
       if (peer) peer->mirrors().drop(head.subject);
       return true;
@@ -73,7 +73,7 @@ bool Server::answer(Client& client, const Message& message) {
       // After that, so that nothing passes between.
       return reply(client, head.kind, head.subject, peer ? peer->sent() : 0);
     case Kind::kAbort:
-      lanes_->take_abort(head.subject, client.token, head.base, message.text);
+      lanes_->take_abort(head.subject, client.token, head.base, notice.text);
       return true;
     case Kind::kBye:
       // Of whom nothing is known here, nothing was to come.
@@ -88,11 +88,11 @@ bool Server::answer(Client& client, const Message& message) {
   }
 }
 
-bool Server::give(Client& client, Remote& peer, const Message& message) {
+bool Server::give(Client& client, Remote& peer, const Notice& notice) {
   try {
-    const auto mirror = peer.mirrors().make(message.head.subject, message.head.base);
+    const auto mirror = peer.mirrors().make(notice.head.subject, notice.head.base);
     const Target& target = mirror->target();
-    return reply(client, Kind::kGive, message.head.subject, target.base, text_of(target.keys));
+    return reply(client, Kind::kGive, notice.head.subject, target.base, text_of(target.keys));
   } catch (const Error&) {  // no memory: the peer sees its connection end
     return false;
   }
@@ -100,14 +100,14 @@ bool Server::give(Client& client, Remote& peer, const Message& message) {
 
 bool Server::reply(Client& client, Kind kind, std::uint32_t subject, std::uint64_t base,
                    const std::string& text) {
-  Message message;
-  message.head.kind = kind;
-  message.head.from = token_;
-  message.head.to = client.token;
-  message.head.subject = subject;
-  message.head.base = base;
-  message.text = text;
-  return client.talk.send(message);
+  Notice notice;
+  notice.head.kind = kind;
+  notice.head.from = token_;
+  notice.head.to = client.token;
+  notice.head.subject = subject;
+  notice.head.base = base;
+  notice.text = text;
+  return client.talk.send(notice);
 }
 
 }  // namespace weft::ofi

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "fabric/ofi/session/lanes.h"
-#include "fabric/ofi/session/message.h"
+#include "fabric/ofi/session/notice.h"
 #include "fabric/ofi/session/remote.h"
 #include "fabric/ofi/session/secret.h"
 #include "fabric/visitors.h"
@@ -31,10 +31,10 @@ class Server {
   };
 
   bool serve(Client& client);
-  bool greet(Client& client, const Message& message);
-  bool prove(Client& client, const Message& message);
-  bool answer(Client& client, const Message& message);
-  bool give(Client& client, Remote& peer, const Message& message);
+  bool greet(Client& client, const Notice& notice);
+  bool prove(Client& client, const Notice& notice);
+  bool answer(Client& client, const Notice& notice);
+  bool give(Client& client, Remote& peer, const Notice& notice);
   bool reply(Client& client, Kind kind, std::uint32_t subject, std::uint64_t base,
              const std::string& text = {});
 

@@ -13,7 +13,7 @@ inline constexpr std::size_t kSlots = 4;
 inline constexpr std::size_t kPiece = std::size_t{64} << 10;  // bytes of each
 
 // Seconds a byte, medians.
-struct Stream {
+struct LoopTimes {
   double copy = 0;    // from the own buffer into the own slot
   double fetch = 0;   // from the peer's slot into the own buffer
   double reduce = 0;  // a source's byte, where all lie in own buffers
@@ -22,6 +22,6 @@ struct Stream {
 
 // Each rank sends to `next` and takes from `prev`; `bytes` of buffers are used over and over.
 // The probe has kSlots * kPiece bytes. All ranks on the ring do the same, at the same time.
-Stream stream(Probe& probe, int next, int prev, std::size_t bytes, int times);
+LoopTimes measure_loop(Probe& probe, int next, int prev, std::size_t bytes, int times);
 
 }  // namespace weft::measuring

@@ -1,4 +1,4 @@
-#include "measure/stream.h"
+#include "measure/loop.h"
 
 #include <algorithm>
 #include <vector>
@@ -68,7 +68,7 @@ class Loop {
 
 }  // namespace
 
-Stream stream(Probe& probe, int next, int prev, std::size_t bytes, int times) {
+LoopTimes measure_loop(Probe& probe, int next, int prev, std::size_t bytes, int times) {
   Loop loop(probe, next, prev, bytes);
   std::vector<double> copies, fetches, reductions, stores;
   const auto copy_into = [&](std::size_t piece, std::byte* slot) { loop.copy(piece, slot); };

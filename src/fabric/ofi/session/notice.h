@@ -1,5 +1,5 @@
-// The words of two fabrics beside the data. They go over a TCP connection. Its end tells of a
-// peer's death at once. It is read even while neither rank is in a call.
+// The notices that two fabrics send each other beside the data. They go over a TCP connection. Its
+// end tells of a peer's death at once. It is read even while neither rank is in a call.
 //
 // The dialler asks, the listener answers; each pair has a connection each way.
 //
@@ -43,7 +43,7 @@ enum class Kind : std::uint16_t {
   kDone
 };
 
-struct Message {
+struct Notice {
   static constexpr std::uint32_t kMagic = 0x74666577;  // "weft"
   static constexpr std::size_t kMostText = 1000;
 
@@ -60,7 +60,7 @@ struct Message {
   } head;
   std::string text;
 };
-static_assert(sizeof(Message::Head) == 64);
+static_assert(sizeof(Notice::Head) == 64);
 
 // One end of a connection. Thread safe, except receive().
 class Talk {
@@ -70,11 +70,11 @@ class Talk {
 
   int fd() const { return socket_.get(); }
   // Without blocking. False: the peer is gone, or has not read for long.
-  bool send(const Message& message);
+  bool send(const Notice& notice);
 
-  enum class What { kNothing, kMessage, kEnd, kCut, kNonsense };
-  // Takes the next message without blocking. kCut: nothing came of what was sent there for long.
-  What receive(Message& message);
+  enum class What { kNothing, kNotice, kEnd, kCut, kNonsense };
+  // Takes the next notice without blocking. kCut: nothing came of what was sent there for long.
+  What receive(Notice& notice);
 
  private:
   LiveFd socket_;

@@ -1,4 +1,4 @@
-#include "fabric/ofi/session/message.h"
+#include "fabric/ofi/session/notice.h"
 
 #include <sys/socket.h>
 
@@ -7,33 +7,33 @@
 
 namespace weft::ofi {
 
-bool Talk::send(const Message& message) {
-  Message::Head head = message.head;
-  head.text = static_cast<std::uint32_t>(std::min(message.text.size(), Message::kMostText));
+bool Talk::send(const Notice& notice) {
+  Notice::Head head = notice.head;
+  head.text = static_cast<std::uint32_t>(std::min(notice.text.size(), Notice::kMostText));
   std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
-  bytes.append(message.text, 0, head.text);
+  bytes.append(notice.text, 0, head.text);
   ssize_t sent;
   do {
     sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
-  // A part of a message would garble the next: messages are few, and the system holds hundreds.
+  // A part of a notice would garble the next: notices are few, and the system holds hundreds.
   return sent == static_cast<ssize_t>(bytes.size());
 }
 
-Talk::What Talk::receive(Message& message) {
+Talk::What Talk::receive(Notice& notice) {
   for (;;) {
-    if (unread_.size() >= sizeof message.head) {
-      std::memcpy(&message.head, unread_.data(), sizeof message.head);
-      const Message::Head& head = message.head;
-      if (head.magic != Message::kMagic || head.version != kWireVersion ||
-          head.text > Message::kMostText) {
+    if (unread_.size() >= sizeof notice.head) {
+      std::memcpy(&notice.head, unread_.data(), sizeof notice.head);
+      const Notice::Head& head = notice.head;
+      if (head.magic != Notice::kMagic || head.version != kWireVersion ||
+          head.text > Notice::kMostText) {
         return What::kNonsense;
       }
       const std::size_t length = sizeof head + head.text;
       if (unread_.size() >= length) {
-        message.text = unread_.substr(sizeof head, head.text);
+        notice.text = unread_.substr(sizeof head, head.text);
         unread_.erase(0, length);
-        return What::kMessage;
+        return What::kNotice;
       }
     }
     char bytes[4096];
