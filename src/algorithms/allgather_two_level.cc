@@ -25,7 +25,7 @@ void write(Builder& b) {
   const GatherLevels levels(b, Shares::block_each(nodes_of(b)));
   b.chunks([&] {
     b.copy({b.output(b.rank())}, b.input());
-    if (const auto to = levels.listeners(b.rank()); !to.empty())
+    if (const auto to = levels.readers(b.rank()); !to.empty())
       b.put(b.input(), to, levels.channel());
     b.lag(1);
     levels.gather(b);

@@ -40,11 +40,11 @@ void write(Builder& b) {
   const GatherLevels results(b, shares,
                              crossing == Width::kNarrow ? Width::kNarrow : Width::kPlain);
   b.chunks([&] {
-    sums.hand_in(b);
+    sums.send_contributions(b);
     b.lag(1);
     for (int share : shares.of(b.rank())) {
       const BlockRange own = shares.range(share);
-      store(b, b.output(own.first, own.count), sums.collect(b, share), results.listeners(share),
+      store(b, b.output(own.first, own.count), sums.collect(b, share), results.readers(share),
             results.channel());
     }
     b.lag(2);

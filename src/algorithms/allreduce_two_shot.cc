@@ -30,7 +30,7 @@ void write(Builder& b) {
   const Wire wire{b.channel(3 * std::max(1, all.size() - 1))};
   const int result = b.channel(4);
   b.chunks([&] {
-    int channel = hand_out(b, all, wire, mine);
+    int channel = send_contributions(b, all, wire, mine);
     b.lag(1);
     store(b, b.output(b.rank()), collect(b, all, channel, mine), peers, result);
     b.lag(2);

@@ -1,4 +1,4 @@
-// Two-level all-to-all: what a rank has for a node crosses in one message, and is handed out there.
+// Two-level all-to-all: what a rank has for a node crosses in one message, and is delivered there.
 //
 // Four ranks, node = 2: nodes {0, 1} and {2, 3}. Rank 0:
 //   across   puts its blocks for 2 and 3 to rank 2, as one message; gets those that rank 2 has for
@@ -39,10 +39,10 @@ struct Between {
   int receiver(int place) const { return nodes.members(to)[static_cast<std::size_t>(place)]; }
 
   // The blocks that the sender at one place gives to the receiver at another: consecutive blocks.
-  struct Run {
+  struct Blocks {
     int input, output, count;  // first block there and here
   };
-  Run run(int sent, int taken) const {
+  Blocks blocks(int sent, int taken) const {
     const int first = std::max(sent * receivers(), taken * senders());
     const int last = std::min((sent + 1) * receivers(), (taken + 1) * senders());
     return {receiver(0) + first - sent * receivers(), sender(0) + first - taken * senders(),
@@ -53,20 +53,20 @@ struct Between {
 void send_across(Builder& b, const Between& between, int channel) {
   const int me = between.nodes.local(b.rank());
   for (int place = 0; place < between.receivers(); ++place)
-    if (const auto run = between.run(me, place); run.count > 0)
-      b.put(b.input(run.input, run.count), {between.receiver(place)}, channel);
+    if (const auto blocks = between.blocks(me, place); blocks.count > 0)
+      b.put(b.input(blocks.input, blocks.count), {between.receiver(place)}, channel);
 }
 
 void take_across(Builder& b, const Between& between, int channel) {
   const int me = between.nodes.local(b.rank());
   for (int place = 0; place < between.senders(); ++place)
-    if (const auto run = between.run(place, me); run.count > 0)
-      take(b, b.output(run.output, run.count), between.sender(place), channel);
+    if (const auto blocks = between.blocks(place, me); blocks.count > 0)
+      take(b, b.output(blocks.output, blocks.count), between.sender(place), channel);
 }
 
 // Sends the blocks that this rank has received to their owners. Everything is read before anything
 // is written.
-void hand_out(Builder& b, const Between& between, int channel) {
+void deliver_in_node(Builder& b, const Between& between, int channel) {
   const int me = between.nodes.local(b.rank()), senders = between.senders(),
             receivers = between.receivers();
   const auto output = [&](int place) { return b.output(between.sender(0) + place); };
@@ -107,13 +107,13 @@ void write(Builder& b) {
   const Nodes nodes = nodes_of(b);
   const int home = nodes.of(b.rank()), most = nodes.largest();
   b.equal_counts();
-  // A rank's blocks for a node are cut into no more runs than this.
-  const int runs = (most + nodes.least() - 1) / nodes.least() + 1;
-  const int across = b.channel(3 * (most + nodes.count() * runs));
+  // A rank's blocks for a node are cut into no more ranges than this.
+  const int ranges = (most + nodes.least() - 1) / nodes.least() + 1;
+  const int across = b.channel(3 * (most + nodes.count() * ranges));
   const int inside = most > 1 && nodes.count() > 1 ? b.channel(2 * most) : -1;
   b.chunks([&] { exchange(b, nodes, across); });
   for (int hop = 1; most > 1 && hop < nodes.count(); ++hop)
-    b.chunks([&] { hand_out(b, {nodes, (home + hop) % nodes.count(), home}, inside); });
+    b.chunks([&] { deliver_in_node(b, {nodes, (home + hop) % nodes.count(), home}, inside); });
 }
 
 std::string refuses(int ranks, const Params& params) {
@@ -133,7 +133,7 @@ std::string refuses(int ranks, const Params& params) {
 
 Algorithm alltoall_two_level() {
   return {"alltoall/two_level", Collective::kAlltoall,
-          "one message from a rank to a node, handed out there; 2 steps; small blocks of equal "
+          "one message from a rank to a node, delivered there; 2 steps; small blocks of equal "
           "counts; parameters node, place; clusters (Traeff 2014)",
           write, refuses};
 }

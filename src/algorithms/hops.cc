@@ -56,8 +56,8 @@ struct Core {
   int size, extra, me;
 };
 
-// The hop in which places beyond the power of two hand in.
-Hop hand_in(const Level& level) {
+// The hop in which places beyond the power of two send their parts to the core.
+Hop send_into_core(const Level& level) {
   const Core core(level.owned.group);
   const BlockRange all = level.owned.all();
   if (!core.inside())
@@ -68,7 +68,7 @@ Hop hand_in(const Level& level) {
 }
 
 // The hop in which they are told the result.
-Hop hand_back(const Level& level) {
+Hop send_back(const Level& level) {
   const Core core(level.owned.group);
   const BlockRange all = level.owned.all();
   if (!core.inside())
@@ -158,7 +158,7 @@ Hops spread_ring(const Level& level) {
 Hops reduce_halving(const Level& level) {
   const Core core(level.owned.group);
   Hops hops;
-  if (core.extra > 0) hops.push_back(hand_in(level));
+  if (core.extra > 0) hops.push_back(send_into_core(level));
   bool fresh = fresh_in_core(level);
   for (int bit = core.size / 2; bit > 0; bit /= 2) {
     Hop& hop = hops.emplace_back();
@@ -182,7 +182,7 @@ Hops spread_doubling(const Level& level) {
     hop = {put(core.half(level.owned, bit, true), false, {peer}, level.spread),
            take(core.half(level.owned, bit, false), peer, level.spread)};
   }
-  if (core.extra > 0) hops.push_back(hand_back(level));
+  if (core.extra > 0) hops.push_back(send_back(level));
   return hops;
 }
 
@@ -230,7 +230,7 @@ Hops exchange_doubling(const Level& level) {
   const Core core(level.owned.group);
   const BlockRange all = level.owned.all();
   Hops hops;
-  if (core.extra > 0) hops.push_back(hand_in(level));
+  if (core.extra > 0) hops.push_back(send_into_core(level));
   bool fresh = fresh_in_core(level);
   for (int bit = 1; bit < core.size; bit *= 2) {
     Hop& hop = hops.emplace_back();
@@ -244,7 +244,7 @@ Hops exchange_doubling(const Level& level) {
            add(all, fresh, peer, level.channel, level.last && 2 * bit == core.size)};
     fresh = false;
   }
-  if (core.extra > 0) hops.push_back(hand_back(level));
+  if (core.extra > 0) hops.push_back(send_back(level));
   return hops;
 }
 

@@ -60,7 +60,7 @@ Width crossing_width(Builder& b, const Nodes& nodes) {
 
 void sum_in_turns(Builder& b, const Group& node, const std::vector<Turn>& turns, int channel,
                   const PartOf& input, const std::function<void(int share, Sum& sum)>& summed) {
-  const auto hand_in = [&](const Turn& turn) {
+  const auto send_contributions = [&](const Turn& turn) {
     for (int hop = 1; hop < node.size(); ++hop)
       if (const int share = at(turn, node.wrap(node.me() + hop)); share >= 0)
         b.put(input(share), {node.at(node.me() + hop)}, channel);
@@ -71,7 +71,7 @@ void sum_in_turns(Builder& b, const Group& node, const std::vector<Turn>& turns,
     Sum sum = collect(b, node, channel, [&](int) { return own(input(share)); });
     summed(share, sum);
   };
-  in_turns(turns, hand_in, add_up);
+  in_turns(turns, send_contributions, add_up);
 }
 
 void share_in_turns(Builder& b, const Group& node, const std::vector<Turn>& turns, int channel,
@@ -107,7 +107,7 @@ ReduceLevels::ReduceLevels(Builder& b, const Shares& shares, Width crossing)
   if (mates > 0) across_.sums = b.channel(slots_for(across), crossing);
 }
 
-void ReduceLevels::hand_in(Builder& b) const {
+void ReduceLevels::send_contributions(Builder& b) const {
   const auto input = [&](int share) { return input_of(b, shares_.range(share)); };
   for (int mate : others(home_))
     for (int share : shares_.of(mate)) b.put(input(share), {mate}, near_);
@@ -137,13 +137,13 @@ GatherLevels::GatherLevels(Builder& b, const Shares& shares, Width width)
   if (nodes.largest() > 1 && nodes.count() > 1) shared_ = b.channel(4);
 }
 
-std::vector<int> GatherLevels::listeners(int share) const {
+std::vector<int> GatherLevels::readers(int share) const {
   const Nodes& nodes = shares_.nodes();
   const int home = nodes.of(shares_.owner(share));
-  std::vector<int> listeners = others(home_);
+  std::vector<int> readers = others(home_);
   for (int hop = 1; hop < nodes.count(); ++hop)
-    listeners.push_back(shares_.worker((home + hop) % nodes.count(), share));
-  return listeners;
+    readers.push_back(shares_.worker((home + hop) % nodes.count(), share));
+  return readers;
 }
 
 void GatherLevels::gather(Builder& b) const {

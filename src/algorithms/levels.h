@@ -42,10 +42,10 @@ class ReduceLevels {
  public:
   // In what type sums of nodes cross. Narrow: contributions do, too.
   ReduceLevels(Builder& b, const Shares& shares, Width crossing);
-  // Hands in what is others', and sends the node's sums.
-  void hand_in(Builder& b) const;
+  // Sends what is others', and the node's sums.
+  void send_contributions(Builder& b) const;
   // The sum of an own share: of the inputs of the own node, and one from each other node. A trip
-  // later than hand_in, shares in order.
+  // later than send_contributions, shares in order.
   Sum collect(Builder& b, int share) const;
 
  private:
@@ -62,7 +62,7 @@ class GatherLevels {
   // The type in which shares are sent, except within a node: plain or narrow.
   GatherLevels(Builder& b, const Shares& shares, Width width = Width::kPlain);
   // Whom an own share is sent to, and on which channel: the own node, and the deputies in others.
-  std::vector<int> listeners(int share) const;
+  std::vector<int> readers(int share) const;
   int channel() const { return channel_; }
   // All other shares. A trip later than the own ones were sent, in order.
   void gather(Builder& b) const;

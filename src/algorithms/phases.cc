@@ -54,7 +54,8 @@ void put_everywhere(Builder& b, const Operand& output, const std::vector<int>& t
 }
 
 void release(Builder& b, const Sum& sum) {
-  for (const Sum::Message& message : sum.held) b.credit(message.from, message.channel, sum.block);
+  for (const Sum::Received& received : sum.held)
+    b.credit(received.from, received.channel, sum.block);
 }
 
 std::vector<int> others(const Group& group) {
@@ -81,7 +82,7 @@ Sum ring_reduce_scatter(Builder& b, const Group& group, const Wire& wire,
   return sum;
 }
 
-int hand_out(Builder& b, const Group& group, const Wire& wire, const Contribution& mine) {
+int send_contributions(Builder& b, const Group& group, const Wire& wire, const Contribution& mine) {
   int channel = -1;
   for (int hop = 1; hop < group.size(); ++hop) {
     int place = group.wrap(group.me() + hop);
@@ -106,7 +107,7 @@ Sum collect(Builder& b, const Group& group, int channel, const Contribution& min
 
 Sum direct_reduce_scatter(Builder& b, const Group& group, const Wire& wire,
                           const Contribution& mine) {
-  int channel = hand_out(b, group, wire, mine);
+  int channel = send_contributions(b, group, wire, mine);
   return collect(b, group, channel, mine);
 }
 

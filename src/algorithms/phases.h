@@ -24,14 +24,14 @@ namespace weft {
 // no memory for a partial sum: the sum goes straight into the slot or buffer that needs it.
 // Messages among the terms are held (waited for, not credited) until `release`.
 struct Sum {
-  struct Message {
+  struct Received {
     int from;
     int channel;
   };
 
   Operand block;  // whose chunks these are
   std::vector<Operand> terms;
-  std::vector<Message> held;
+  std::vector<Received> held;
   Builder::Order order = Builder::kFromLeft;
 
   // One rank's contribution, as the caller gave it.
@@ -86,8 +86,8 @@ Sum ring_reduce_scatter(Builder& b, const Group& group, const Wire& wire, const 
 Sum direct_reduce_scatter(Builder& b, const Group& group, const Wire& wire,
                           const Contribution& mine);
 // Its two halves, for pipelines that put a lag between them. `collect` needs the channel
-// that `hand_out` used.
-int hand_out(Builder& b, const Group& group, const Wire& wire, const Contribution& mine);
+// that `send_contributions` used.
+int send_contributions(Builder& b, const Group& group, const Wire& wire, const Contribution& mine);
 Sum collect(Builder& b, const Group& group, int channel, const Contribution& mine);
 
 // The own output operand for the block of `place`.

@@ -20,7 +20,7 @@ void write(Builder& b) {
   const auto mine = [&](int rank) { return own(b.input(rank)); };
   const Wire wire{b.channel(3 * std::max(1, all.size() - 1))};
   b.chunks([&] {
-    int channel = hand_out(b, all, wire, mine);
+    int channel = send_contributions(b, all, wire, mine);
     b.lag(1);
     store(b, b.output(), collect(b, all, channel, mine));
   });

@@ -32,7 +32,7 @@ void write(Builder& b) {
   const Nodes nodes = nodes_of(b);
   const ReduceLevels levels(b, Shares::block_each(nodes), crossing_width(b, nodes));
   b.chunks([&] {
-    levels.hand_in(b);
+    levels.send_contributions(b);
     b.lag(1);
     store(b, b.output(), levels.collect(b, b.rank()));
   });

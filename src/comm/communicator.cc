@@ -190,9 +190,9 @@ std::shared_ptr<Communicator> Communicator::split(int color, int key) {
     return exchange_words(mine);
   };
   std::vector<std::pair<int, int>> members;  // (key, parent's rank) of this color
-  auto words = everyone("color", join({std::to_string(color), std::to_string(key)}), false);
+  auto words = everyone("color", join_words({std::to_string(color), std::to_string(key)}), false);
   for (int rank = 0; rank < size(); ++rank) {
-    auto theirs = unjoin(words[static_cast<std::size_t>(rank)]);
+    auto theirs = split_words(words[static_cast<std::size_t>(rank)]);
     if (std::stoi(theirs.at(0)) == color) members.emplace_back(std::stoi(theirs.at(1)), rank);
   }
   std::sort(members.begin(), members.end());

@@ -8,8 +8,8 @@
 
 #include "base/cpu.h"
 #include "base/environment.h"
+#include "base/hardware.h"
 #include "base/layout.h"
-#include "base/machine.h"
 #include "base/version.h"
 #include "comm/fabrics.h"
 #include "kernels/kernels.h"
@@ -57,12 +57,12 @@ void describe(const Layout& layout, SystemInfo& info) {
 
 SystemInfo system_info() {
   const CpuLimits limits = cpu_limits();
-  Machine machine = read_machine();
+  Hardware hardware = read_hardware();
   SystemInfo info;
   info.version = kVersion;
   info.instruction_set = kernels::instruction_set();
   info.fabrics = fabrics();
-  info.processor = std::move(machine.processor);
+  info.processor = std::move(hardware.processor);
   info.online_processors = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   info.affinity_processors = limits.affinity;
   info.quota_processors = limits.quota;
@@ -70,10 +70,10 @@ SystemInfo system_info() {
   info.usable_cores = limits.usable();
   info.launch_hints = launch_hints();
   describe(read_layout(), info);
-  info.huge_page_bytes = machine.huge_page_bytes;
-  info.huge_pages_reserved = machine.huge_pages_reserved;
-  info.transparent_huge_pages = std::move(machine.transparent_huge_pages);
-  info.shared_transparent_huge_pages = std::move(machine.shared_transparent_huge_pages);
+  info.huge_page_bytes = hardware.huge_page_bytes;
+  info.huge_pages_reserved = hardware.huge_pages_reserved;
+  info.transparent_huge_pages = std::move(hardware.transparent_huge_pages);
+  info.shared_transparent_huge_pages = std::move(hardware.shared_transparent_huge_pages);
   return info;
 }
 

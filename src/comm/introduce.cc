@@ -26,11 +26,11 @@ Settings own_settings(int rank, const CommunicatorOptions& options) {
 // that only the same version reads.
 std::vector<std::string> exchange_hello(const Exchange& exchange, int rank, const Word& mine) {
   const auto all =
-      exchange("hello", join({kVersion, host_identity().name, mine.told()}), mine.failed());
+      exchange("hello", join_words({kVersion, host_identity().name, mine.told()}), mine.failed());
   if (mine.failed()) Word::read(mine.told(), rank);
   std::vector<std::string> words;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    const std::vector<std::string> said = unjoin(all[peer]);
+    const std::vector<std::string> said = split_words(all[peer]);
     if (said.size() != 3 || said[0] != kVersion)
       throw Mismatch("rank " + std::to_string(rank) + " (on host " + host_identity().name +
                      ") runs Weft " + kVersion + ", rank " + std::to_string(peer) + " (on host " +
@@ -57,7 +57,7 @@ Members read(const std::vector<std::string>& all, Settings& settings) {
   std::vector<std::string> shares;
   bool reproducible = false;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    const std::vector<std::string> words = unjoin(all[peer], 4);
+    const std::vector<std::string> words = split_words(all[peer], 4);
     Settings theirs = Settings::parse(words[0]);
     reproducible = reproducible || theirs.reproducible;
     if (peer == 0)
@@ -120,8 +120,8 @@ Introduction introduce(const Exchange& exchange, int rank, const CommunicatorOpt
   const std::string name = fabric_name(options);
   const Word mine([&] {
     if (!met.fabric) met.fabric = process_fabric(name.empty() ? "shm" : name);
-    return join({own_settings(rank, options).to_text(), met.fabric->address(), cpu_share(),
-                 host_identity().key()});
+    return join_words({own_settings(rank, options).to_text(), met.fabric->address(), cpu_share(),
+                       host_identity().key()});
   });
   met.members = read(exchange_hello(exchange, rank, mine), met.settings);
   std::vector<std::string>& addresses = met.members.addresses;

@@ -87,15 +87,15 @@ Clock::time_point earlier(Clock::time_point deadline) {
 
 Word::Word(const std::function<std::string()>& make) {
   try {
-    told_ = join({std::string(kWell), make()});
+    told_ = join_words({std::string(kWell), make()});
   } catch (const Error& error) {
     failed_ = true;
-    told_ = join({typeid(error).name(), std::string(error.what()).substr(0, kMostText)});
+    told_ = join_words({typeid(error).name(), std::string(error.what()).substr(0, kMostText)});
   }
 }
 
 std::string Word::read(const std::string& told, int rank) {
-  const std::vector<std::string> said = unjoin(told, 2);
+  const std::vector<std::string> said = split_words(told, 2);
   if (said[0] == kWell) return said[1];
   const std::string who = "rank " + std::to_string(rank) + ": ";
   const std::string text = said[1].starts_with(who) ? said[1] : who + said[1];
@@ -157,20 +157,20 @@ void end_together(Store& store, int rank, int size) {
     std::rethrow_exception(error);
   } catch (const PeerLost&) {
     for (std::size_t peer = 0; peer < words.size(); ++peer) {
-      if (!words[peer].empty() && unjoin(words[peer]).at(0) != typeid(PeerLost).name())
+      if (!words[peer].empty() && split_words(words[peer]).at(0) != typeid(PeerLost).name())
         Word::read(words[peer], static_cast<int>(peer));
     }
     throw;
   }
 }
 
-std::string join(const std::vector<std::string>& words) {
+std::string join_words(const std::vector<std::string>& words) {
   std::string joined;
   for (const std::string& word : words) joined += std::to_string(word.size()) + ":" + word;
   return joined;
 }
 
-std::vector<std::string> unjoin(const std::string& joined) {
+std::vector<std::string> split_words(const std::string& joined) {
   std::vector<std::string> words;
   for (std::string_view rest = joined; !rest.empty();) {
     std::size_t size = 0;
@@ -185,8 +185,8 @@ std::vector<std::string> unjoin(const std::string& joined) {
   return words;
 }
 
-std::vector<std::string> unjoin(const std::string& joined, std::size_t count) {
-  std::vector<std::string> words = unjoin(joined);
+std::vector<std::string> split_words(const std::string& joined, std::size_t count) {
+  std::vector<std::string> words = split_words(joined);
   if (words.size() != count) damaged();
   return words;
 }
@@ -202,11 +202,11 @@ std::vector<std::unique_ptr<Endpoint>> open_endpoints(Fabric& fabric, int count,
       endpoints.push_back(fabric.open(addresses, me, earlier(deadline)));
       tickets.push_back(endpoints.back()->ticket());
     }
-    return join(tickets);
+    return join_words(tickets);
   });
   std::vector<std::vector<std::string>> theirs;
   for (const std::string& words : exchange_word(exchange, "lanes", me, mine))
-    theirs.push_back(unjoin(words, endpoints.size()));
+    theirs.push_back(split_words(words, endpoints.size()));
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
     std::vector<std::string> tickets;
     for (const auto& words : theirs) tickets.push_back(words[i]);

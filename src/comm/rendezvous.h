@@ -56,10 +56,10 @@ std::vector<std::unique_ptr<Endpoint>> open_endpoints(Fabric& fabric, int count,
 [[noreturn]] void end_together(Store& store, int rank, int size);
 
 // Several words in one, each of any bytes.
-std::string join(const std::vector<std::string>& words);
+std::string join_words(const std::vector<std::string>& words);
 // Throws InvalidArgument if they were not joined so.
-std::vector<std::string> unjoin(const std::string& joined);
+std::vector<std::string> split_words(const std::string& joined);
 // The same, of words that are `count`.
-std::vector<std::string> unjoin(const std::string& joined, std::size_t count);
+std::vector<std::string> split_words(const std::string& joined, std::size_t count);
 
 }  // namespace weft

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::string_view kUnits = "KMG";
 
-class Reader {
+class Parser {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : text_(text) {}
 
   Choice choice() {
-    Choice choice{until("(="), {}, 0};
+    Choice choice{take_until("(="), {}, 0};
     if (choice.algorithm.empty()) fail("begins with no name");
     if (!take('(')) {
       end();
@@ -38,7 +38,7 @@ class Reader {
   }
 
   void parameter(Choice& choice) {
-    const std::string name = until("=,)");
+    const std::string name = take_until("=,)");
     if (name.empty() || !take('=')) fail("has a parameter without a value");
     if (name == "chunk") {
       if (choice.chunk != 0) fail("says chunk twice");
@@ -51,7 +51,7 @@ class Reader {
   Param value() {
     if (take('[')) return list();
     if (!at_letter()) return integer();
-    return until(",)");
+    return take_until(",)");
   }
 
   std::vector<int> list() {
@@ -82,7 +82,7 @@ class Reader {
   }
 
   // The text before any of `ends`, without the spaces around it.
-  std::string until(std::string_view ends) {
+  std::string take_until(std::string_view ends) {
     skip();
     const std::size_t from = at_;
     while (at_ < text_.size() && ends.find(text_[at_]) == ends.npos) ++at_;
@@ -132,7 +132,7 @@ std::string bytes_text(std::size_t bytes) {
 
 }  // namespace
 
-Choice parse_choice(std::string_view text) { return Reader(text).choice(); }
+Choice parse_choice(std::string_view text) { return Parser(text).choice(); }
 
 std::string to_text(const Choice& choice) {
   std::string inside;

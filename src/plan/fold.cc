@@ -91,9 +91,9 @@ Section skeleton(Section section) {
 }
 
 // Consecutive sections that fold into one, as many as fit.
-class Run {
+class Fold {
  public:
-  explicit Run(const Section& section) : section_(section), skeleton_(skeleton(section)) {
+  explicit Fold(const Section& section) : section_(section), skeleton_(skeleton(section)) {
     for (int value : values_of(section)) tracks_.emplace_back(value);
   }
 
@@ -129,9 +129,9 @@ Program fold(const Program& program) {
       result.push_back(program[i++]);
       continue;
     }
-    Run run(program[i++]);
-    while (i < program.size() && plain(program[i]) && run.take(program[i])) ++i;
-    result.push_back(std::move(run).result());
+    Fold folded(program[i++]);
+    while (i < program.size() && plain(program[i]) && folded.take(program[i])) ++i;
+    result.push_back(std::move(folded).result());
   }
   return result;
 }

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "algorithms/registry.h"
-#include "base/machine.h"
+#include "base/hardware.h"
 #include "select/json_text.h"
 #include "weft/error.h"
 #include "weft/registry.h"
@@ -197,7 +197,7 @@ std::vector<Row> read_tuning(const std::string& file) {
 bool measured_here(const std::string& file) {
   return in_place(file, [&] {
     const json machine = parsed(file)["machine"];
-    return text_of(machine, "processor") == read_machine().processor &&
+    return text_of(machine, "processor") == read_hardware().processor &&
            whole_number<long>(machine["cores"], "cores") == sysconf(_SC_NPROCESSORS_ONLN);
   });
 }

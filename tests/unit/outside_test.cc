@@ -132,7 +132,7 @@ TEST(Outside, PlansTooLargeAreRefusedAtOnce) {
 TEST(Outside, WordsOfOtherRanksAreChecked) {
   for (const std::string word : {"x", "5", "5:", "5:abc", "18446744073709551615:a", "-1:a", ":",
                                  "1:a2", "99999999999999999999:a"})
-    expect_refused([&] { unjoin(word); }, {"rendezvous is damaged"});
+    expect_refused([&] { split_words(word); }, {"rendezvous is damaged"});
   expect_refused([] { Word::read("", 1); }, {"rendezvous is damaged"});
   expect_refused([] { Settings::parse("{}"); }, {"what rank 0 says of choosing"});
   expect_refused([] { Settings::parse(repeated("[", 100'000)); }, {"nested deeper"});
@@ -179,12 +179,13 @@ TEST(Outside, Rendezvous) {
   Settings settings;
   settings.algorithm = "ring";
   settings.tuned = {{Collective::kBroadcast, {3, 4}, {}, {}, true, {"knomial", {{"radix", 4}}, 0}}};
-  const std::string words = join({settings.to_text(), "an address", "kernel 0 0-3", "host"});
-  const Mutator mutator({words, join({"well", words})}, {"1:", "5:", ":", "null", "\"tuned\""});
+  const std::string words = join_words({settings.to_text(), "an address", "kernel 0 0-3", "host"});
+  const Mutator mutator({words, join_words({"well", words})},
+                        {"1:", "5:", ":", "null", "\"tuned\""});
   expect_read_or_refused(mutator, [](const std::string& text) {
-    const std::vector<std::string> said = unjoin(text);
+    const std::vector<std::string> said = split_words(text);
     if (said.size() == 2) return (void)Word::read(text, 3);
-    const std::vector<std::string> four = unjoin(text, 4);
+    const std::vector<std::string> four = split_words(text, 4);
     (void)densest({four[2], four[3]});
     Settings::parse(four[0]);
   });

@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-#include "base/machine.h"
+#include "base/hardware.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -106,7 +106,7 @@ TEST(Tuning, SaysWhatIsWrongWithARow) {
 
 TEST(Tuning, KnowsItsMachine) {
   nlohmann::json file = {{"weft_tuning", 1}, {"rows", nlohmann::json::array()}};
-  file["machine"] = {{"processor", read_machine().processor},
+  file["machine"] = {{"processor", read_hardware().processor},
                      {"cores", sysconf(_SC_NPROCESSORS_ONLN)}};
   EXPECT_TRUE(measured_here(File(file.dump()).name()));
 }

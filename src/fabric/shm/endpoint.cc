@@ -32,7 +32,7 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Map
 ShmEndpoint::~ShmEndpoint() {
   if (mark_.forked()) return;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (serves(i)) peers_[i].reached.remote().life().detach(&lane_->head.trouble);
+    if (is_peer(i)) peers_[i].reached.remote().life().detach(&lane_->head.trouble);
   }
   segments_->release(block_);
 }
@@ -43,24 +43,24 @@ void ShmEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_p
   mark_.check();
   std::vector<bool> wanted;
   for (std::size_t i = 0; i < peers_.size(); ++i)
-    wanted.push_back(serves(i) || static_cast<int>(i) == me_);
+    wanted.push_back(is_peer(i) || static_cast<int>(i) == me_);
   const std::vector<std::uint64_t> where = parse_tickets(tickets, wanted);
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (serves(i)) peers_[i].reached.remote().ask(segment_of({where[i]}));
+    if (is_peer(i)) peers_[i].reached.remote().ask(segment_of({where[i]}));
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (!serves(i)) continue;
+    if (!is_peer(i)) continue;
     naming(i, [&] { map_lane(peers_[i], {where[i]}, deadline); });
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (!serves(i)) continue;
+    if (!is_peer(i)) continue;
     // relaxed: it says that all is mapped here, and the peer reads nothing of that. If we leave
     // next, the end of the socket brings this store along: the kernel's locks order the two.
     peers_[i].theirs->joined.store(1, std::memory_order_relaxed);
     ring(*peers_[i].bell);
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (serves(i)) naming(i, [&] { await_joined(i, deadline); });
+    if (is_peer(i)) naming(i, [&] { await_joined(i, deadline); });
   }
   // release: an abort() on another thread sees the peers' lanes.
   connected_.store(true, std::memory_order_release);
@@ -150,7 +150,7 @@ void ShmEndpoint::abort(const std::string& why) {
   // acquire: pairs with the release in connect().
   if (!connected_.load(std::memory_order_acquire)) return;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (!serves(i)) continue;
+    if (!is_peer(i)) continue;
     record_abort(*peers_[i].lane, why);
     ring(*peers_[i].bell);
   }

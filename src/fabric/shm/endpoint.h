@@ -66,7 +66,7 @@ class ShmEndpoint final : public Endpoint {
   void map_lane(Peer& peer, Location where, Clock::time_point deadline);
   void await_joined(std::size_t place, Clock::time_point deadline);
   // Whether a member is a peer of ours.
-  bool serves(std::size_t place) const { return peers_[place].reached.knows_remote(); }
+  bool is_peer(std::size_t place) const { return peers_[place].reached.knows_remote(); }
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   LaneSegment& lane() const { return *lane_; }
   void record_abort(LaneSegment& lane, const std::string& why) const;

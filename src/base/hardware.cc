@@ -1,4 +1,4 @@
-#include "base/machine.h"
+#include "base/hardware.h"
 
 #include <filesystem>
 
@@ -27,16 +27,16 @@ std::string chosen_in(const std::string& text) {
 
 }  // namespace
 
-Machine read_machine(const std::string& root) {
+Hardware read_hardware(const std::string& root) {
   const fs::path meminfo = root + "/proc/meminfo";
   const fs::path transparent = root + "/sys/kernel/mm/transparent_hugepage";
-  Machine machine;
-  machine.processor = processor_model(root + "/proc/cpuinfo");
-  machine.huge_page_bytes = bytes_of(value_of(meminfo, "Hugepagesize"));
-  machine.huge_pages_reserved = bytes_of(value_of(meminfo, "HugePages_Total"));
-  machine.transparent_huge_pages = chosen_in(line_of(transparent / "enabled"));
-  machine.shared_transparent_huge_pages = chosen_in(line_of(transparent / "shmem_enabled"));
-  return machine;
+  Hardware hardware;
+  hardware.processor = processor_model(root + "/proc/cpuinfo");
+  hardware.huge_page_bytes = bytes_of(value_of(meminfo, "Hugepagesize"));
+  hardware.huge_pages_reserved = bytes_of(value_of(meminfo, "HugePages_Total"));
+  hardware.transparent_huge_pages = chosen_in(line_of(transparent / "enabled"));
+  hardware.shared_transparent_huge_pages = chosen_in(line_of(transparent / "shmem_enabled"));
+  return hardware;
 }
 
 }  // namespace weft

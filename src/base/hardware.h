@@ -7,7 +7,7 @@
 namespace weft {
 
 // If the kernel does not say, strings are empty and numbers zero.
-struct Machine {
+struct Hardware {
   std::string processor;  // "AMD EPYC 9755"; on Arm "implementer 0x41 part 0xd4f"
 
   std::size_t huge_page_bytes = 0;
@@ -17,6 +17,6 @@ struct Machine {
 };
 
 // Reads root + "/proc/cpuinfo" and so on, afresh at each call. Thread safe.
-Machine read_machine(const std::string& root = "");
+Hardware read_hardware(const std::string& root = "");
 
 }  // namespace weft
