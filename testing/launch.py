@@ -86,7 +86,7 @@ class Job:
         here = Path(self.directory)
         (here / f"{name}-{self.rank}").touch()
         while len(list(here.glob(f"{name}-*"))) < self.size:
-            time.sleep(0.002)
+            time.sleep(0.0005)
 
     def say(self, value: Any) -> None:
         """Tells the test something while the function still runs; `Team.hear` receives it."""

@@ -261,14 +261,17 @@ TEST_P(FabricTest, PutsIntoOutputs) {
 TEST_P(FabricTest, RefusesAPlaceOutsideOfTheOutput) {
   constexpr std::size_t kBytes = 300 << 10;
   run([&](LaneRank& r) {
-    const SymmetricBlock block = r.fabric->allocate(2 * kBytes);
+    // Each rank has a part of its own in every output.
+    const auto part = [&](int rank) { return static_cast<std::size_t>(1 + rank) * kBytes; };
+    const SymmetricBlock block = r.fabric->allocate(part(r.size));
     r.for_peers([&](int to) {
       Reader reader{.peer = to};
       r.lane->post({.readers = {&reader, 1}, .buffers = {{}, block.where, {}}});
     });
     const std::vector<std::byte> data(kBytes);
     r.for_peers([&](int peer) {
-      Reader reader{.peer = peer, .output = r.await_message(peer, 0, 0).output, .offset = kBytes};
+      Reader reader{
+          .peer = peer, .output = r.await_message(peer, 0, 0).output, .offset = part(r.me)};
       if (!reader.output) return;
       Outgoing out{.readers = {&reader, 1}, .channel = 1, .source = data.data()};
       out.bytes = kBytes;
@@ -279,9 +282,9 @@ TEST_P(FabricTest, RefusesAPlaceOutsideOfTheOutput) {
       const auto read = [&](std::size_t bytes) {
         return r.lane->payload(peer, 1, 0, {{}, block.where, {block.data, bytes}}).data;
       };
-      EXPECT_EQ(read(2 * kBytes), block.data + kBytes);
-      EXPECT_THROW((void)read(2 * kBytes - 1), InternalError);
-      EXPECT_THROW((void)read(kBytes - 1), InternalError);
+      EXPECT_EQ(read(part(peer + 1)), block.data + part(peer));
+      EXPECT_THROW((void)read(part(peer + 1) - 1), InternalError);
+      EXPECT_THROW((void)read(part(peer) - 1), InternalError);
     });
     r.meet("read");
     r.fabric->release(block);

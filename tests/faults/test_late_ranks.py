@@ -130,7 +130,7 @@ def times_out_in_the_middle(job, calls):
         comm = world.split(0)
         buffers = Buffers(call, comm)
         assert outcome(comm, buffers, number) == "right"
-        comm.barrier()
+        job.meet(f"call {number}")
         if job.rank == number % job.size:
             comm.timeout = draw.choice((0.001, 0.002, 0.003))
             time.sleep(draw.choice((0, 0.0005)))
