@@ -104,6 +104,8 @@ class Builder {
   void wait(int from, int channel, Operand of);
   void credit(int from, int channel, Operand of);
   void flush();
+  // The fabric's own function: the only step of its plan, in once(), without channels.
+  void native();
   // Steps outside of any message range, in once(): barrier and ready signals.
   void signal(std::vector<int> to, int channel);
   void wait(int from, int channel);

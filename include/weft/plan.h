@@ -34,7 +34,7 @@
 
 namespace weft {
 
-// Seven verbs are what every collective is made of.
+// Seven verbs are what every collective is made of. The eighth hands a whole call to the fabric.
 enum class Verb : std::uint8_t {
   kCopy,    // dst (one or two) = src
   kReduce,  // dst (one or two) = src[0] + src[1] + ..., from the left or as a balanced tree
@@ -47,8 +47,9 @@ enum class Verb : std::uint8_t {
   kWait,    // until the next message of a peer on a channel is here
   kCredit,  // returns the oldest message of a peer on a channel, in order
   kFlush,   // until all own puts have been read: their sources may be written again
+  kNative,  // the fabric's own function, over the whole buffers: alone in its plan, not proved
 };
-inline constexpr int kVerbs = 7;
+inline constexpr int kVerbs = 8;
 std::string_view name_of(Verb verb);
 
 enum class Buffer : std::uint8_t { kInput, kOutput, kSlot };

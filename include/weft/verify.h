@@ -20,6 +20,7 @@ enum class Fault : std::uint8_t {
   kContract,  // messages left unreceived or unreturned at the end: the next plan would misread them
   kMalformed,  // an operand or peer out of range, or steps of one message with different sizes
   kClaim,      // a claim of the algorithm that does not hold
+  kOpaque,     // the fabric's own function: nothing is known to be wrong, and nothing is proved
 };
 std::string_view name_of(Fault fault);
 

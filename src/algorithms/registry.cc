@@ -70,6 +70,18 @@ const std::vector<AlgorithmPtr>& builtins() {
   return algorithms;
 }
 
+// Found by name, and not listed: who goes through all algorithms proves or prices them.
+const std::vector<AlgorithmPtr>& natives() {
+  static const std::vector<AlgorithmPtr> algorithms = [] {
+    std::vector<AlgorithmPtr> shared;
+    for (std::size_t i = 0; i < kCollectiveTraits.size(); ++i)
+      if (!kCollectiveTraits[i].is_pair())
+        shared.push_back(std::make_shared<const Algorithm>(native(static_cast<Collective>(i))));
+    return shared;
+  }();
+  return algorithms;
+}
+
 // The algorithms that users have added.
 class Registry {
  public:
@@ -108,8 +120,15 @@ std::vector<AlgorithmPtr> all_algorithms() {
   return algorithms;
 }
 
-std::vector<AlgorithmPtr> algorithms_for(Collective collective) {
+// What a name may mean.
+std::vector<AlgorithmPtr> findable() {
   std::vector<AlgorithmPtr> algorithms = all_algorithms();
+  algorithms.insert(algorithms.end(), natives().begin(), natives().end());
+  return algorithms;
+}
+
+std::vector<AlgorithmPtr> algorithms_for(Collective collective) {
+  std::vector<AlgorithmPtr> algorithms = findable();
   std::erase_if(algorithms, [&](const AlgorithmPtr& a) { return a->collective != collective; });
   return algorithms;
 }
@@ -178,8 +197,8 @@ void check_name(const Algorithm& algorithm) {
     throw InvalidArgument("\"" + algorithm.name + "\" is no name for a " +
                           std::string(name_of(algorithm.collective)) + ": call it \"" + prefix +
                           "my_name\"");
-  const auto& names = builtin_algorithm_names();
-  if (std::find(names.begin(), names.end(), algorithm.name) != names.end())
+  const auto has_name = [&](const AlgorithmPtr& one) { return one->name == algorithm.name; };
+  if (std::ranges::any_of(builtins(), has_name) || std::ranges::any_of(natives(), has_name))
     throw InvalidArgument(algorithm.name +
                           " comes with weft and stays as it is: choose another "
                           "name");
@@ -210,7 +229,7 @@ Resolved resolve(const Choice& choice, Collective collective) {
 }
 
 Algorithm find_algorithm(std::string_view name) {
-  return with_preset(resolve_among(all_algorithms(), parse_choice(name), ""));
+  return with_preset(resolve_among(findable(), parse_choice(name), ""));
 }
 
 Algorithm find_algorithm(std::string_view name, Collective collective) {

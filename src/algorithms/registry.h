@@ -12,6 +12,8 @@
 
 namespace weft {
 
+// Not among the names of algorithms: it can be asked for, and cannot be proved.
+Algorithm native(Collective collective);
 Algorithm allreduce_one_shot();
 Algorithm allreduce_two_shot();
 Algorithm allreduce_ring();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/slots.h"
+#include "fabric/natives.h"
 #include "weft/collective.h"
 #include "weft/error.h"
 
@@ -104,6 +105,7 @@ void Planner::bind(const Call& call, Binding& binding) {
     throw Unsupported("rank " + std::to_string(rank_) + ", " +
                       std::string(name_of(call.collective)) + ": " + shape.algorithm +
                       " serves equal counts only: choose another for these, or none");
+  binding.natives = natives_for(call, *plan);
   binding.element = size_of(call.dtype);
   binding.accumulator = size_of(accumulator_of(call.dtype));
   binding.wire = size_of(wire_of(call.dtype));
@@ -126,6 +128,19 @@ void Planner::bind(const Call& call, Binding& binding) {
   binding.plan = std::move(plan);
   binding.revision = revisions_.fetch_add(1, std::memory_order_relaxed) + 1;
   set_buffers(call, binding);
+}
+
+// Whose function the plan's native step runs; null if it has none.
+Natives* Planner::natives_for(const Call& call, const RankPlan& plan) const {
+  if (plan.program.empty() || plan.program[0].steps[0].verb != Verb::kNative) return nullptr;
+  Natives* const natives = fabric_->natives();
+  const std::string why = natives ? natives->obstacle(call.collective, call.dtype, call.op)
+                                  : "it has no collectives of its own";
+  if (why.empty()) return natives;
+  throw Unsupported("rank " + std::to_string(rank_) + ", " + std::string(name_of(call.collective)) +
+                    ": " + plan.shape.algorithm + " runs the function of the fabric \"" +
+                    std::string(fabric_->name()) + "\": " + why +
+                    ": choose another algorithm, or none");
 }
 
 void Planner::set_buffers(const Call& call, Binding& binding) const {

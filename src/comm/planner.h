@@ -69,6 +69,7 @@ class Planner {
 
  private:
   void cut(const Call& call, const PlanShape& shape, std::size_t chunk, Binding& binding) const;
+  Natives* natives_for(const Call& call, const RankPlan& plan) const;
   void set_buffers(const Call& call, Binding& binding) const;
   void check_buffers(const Call& call) const;
   [[noreturn]] void refuse(const Call& call, const std::string& what) const;

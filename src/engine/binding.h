@@ -13,6 +13,8 @@
 
 namespace weft {
 
+class Natives;
+
 struct Binding {
   std::shared_ptr<const RankPlan> plan;
 
@@ -33,6 +35,7 @@ struct Binding {
   // the buffers.
   kernels::ReduceFn reduce_narrow = nullptr;
   double scale = 1.0;
+  Natives* natives = nullptr;  // whose function a native step runs; null where there is none
 
   // Another number for anything else but buffers; 0: not to be remembered.
   std::uint64_t revision = 0;

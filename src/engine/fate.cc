@@ -110,6 +110,9 @@ void examine(Run& run, Endpoint& endpoint, int me, int members, std::uint64_t se
   // This rank may have stood still itself, and all that it waited for may be here.
   if (run.advance()) return;
   int peer = run.waits_for();
+  if (peer == Endpoint::kNobody)
+    throw Timeout("the timeout of " + duration_text(timeout) + " is over: " + here() +
+                  " for the fabric's own function");
   const std::optional<std::uint64_t> entered = endpoint.last_begun(peer);
   if (entered >= sequence && Clock::now() < deadline + kFirstSay) return;
   throw Timeout("the timeout of " + duration_text(timeout) + " is over: " + here() + " for " +

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/binding.h"
+#include "engine/native.h"
 #include "engine/round.h"
 #include "engine/slots.h"
 
@@ -68,6 +70,7 @@ class Run {
   bool wait(const Prepared& now);
   void credit(const Step& step);
   bool flushed();
+  bool native();
 
   Span span(const Prepared& now, std::size_t chunk) const {
     if (now.chunks == 1) return {0, now.elements};
@@ -135,6 +138,7 @@ class Run {
     std::size_t bytes;
   };
   std::vector<UnreadPut> unread_puts_;
+  std::unique_ptr<NativeStep> native_;  // under way; of a run that failed, until the lane closes
 
   struct PeerBuffers {
     Location input, output;

@@ -24,6 +24,8 @@ bool Run::go(const Prepared& now, std::size_t chunk) {
       return true;
     case Verb::kFlush:
       return flushed();
+    case Verb::kNative:
+      return native();
   }
   throw InternalError("unknown verb");
 }

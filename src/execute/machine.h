@@ -52,7 +52,7 @@ struct Rank {
 //   int peer_of(rank, index)         whom an index of the step at hand stands for
 //   void enter(rank)                 before a rank's first step: calls begin()
 //   void step(rank)                  does the step at hand, which can go: calls perform()
-//   void copy, reduce, put, signal, flush(rank)   the verbs; put and signal call send()
+//   void copy, reduce, put, signal, flush, native(rank)   the verbs; put and signal call send()
 //   void wait(rank, entry)           takes the message
 //   bool credit(rank, entry)         returns it; false: it is not to be returned
 //   void nothing_to_credit(rank)     the step credits a message that was not received
@@ -123,6 +123,7 @@ class Machine {
           return {Hold::kMessage, at_[0]};
         return {};
       case Verb::kFlush:
+      case Verb::kNative:
         break;
     }
     return {};
@@ -144,6 +145,8 @@ class Machine {
         return credit_oldest(rank);
       case Verb::kFlush:
         return domain().flush(rank);
+      case Verb::kNative:
+        return domain().native(rank);
     }
   }
 

@@ -261,6 +261,8 @@ struct SymmetricBlock {
   Location where;
 };
 
+class Natives;  // fabric/natives.h
+
 // One rank's fabric. Thread safe.
 class Fabric : public std::enable_shared_from_this<Fabric> {
  public:
@@ -301,6 +303,9 @@ class Fabric : public std::enable_shared_from_this<Fabric> {
   // and locate() does not find them. Their content stays. Nothing else may be writing there.
   // False: the system has no memory left for it, and nothing has changed.
   virtual bool isolate(void* data, std::size_t bytes) = 0;
+
+  // Its own collectives. Null: none. Optional.
+  virtual Natives* natives() { return nullptr; }
 
   // The doorbell. A thread with nothing ready calls announce(), looks once more, and
   // if there is still nothing sleeps: until a peer's post or credit to any Endpoint of

@@ -246,6 +246,8 @@ void Builder::credit(int from, int channel, Operand of) {
 
 void Builder::flush() { add(message(Verb::kFlush, {}, 0, no_range())); }
 
+void Builder::native() { add(message(Verb::kNative, {}, 0, no_range())); }
+
 void Builder::signal(std::vector<int> to, int channel) {
   add(message(Verb::kSignal, to, channel, no_range()));
 }

@@ -138,7 +138,8 @@ Range range_of(const Step& step) {
 
 std::string fault_of(const Step& step, const StepPlace& place) {
   bool moves = step.verb == Verb::kCopy || step.verb == Verb::kReduce || step.verb == Verb::kPut;
-  bool talks = step.verb != Verb::kCopy && step.verb != Verb::kReduce && step.verb != Verb::kFlush;
+  bool talks = step.verb == Verb::kPut || step.verb == Verb::kSignal || step.verb == Verb::kWait ||
+               step.verb == Verb::kCredit;
   if (talks)
     if (auto fault = fault_of_peers(step, place); !fault.empty()) return fault;
   if (moves) {
@@ -148,6 +149,8 @@ std::string fault_of(const Step& step, const StepPlace& place) {
   }
   if (step.lag > 0 && !place.chunked) return "lags in once(): only chunks can lag";
   if (step.verb == Verb::kPut && !place.chunked) return "sends a chunk from once(): write chunks()";
+  if (step.verb == Verb::kNative && step.extent.blocks != 0)
+    return "names a range: native() takes the whole buffers";
   return fault_of_extent(step, place);
 }
 

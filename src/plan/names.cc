@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, kVerbs> kVerbNames = {"copy", "reduce", "put",  "signal",
-                                                             "wait", "credit", "flush"};
+constexpr std::array<std::string_view, kVerbs> kVerbNames = {"copy", "reduce", "put",   "signal",
+                                                             "wait", "credit", "flush", "native"};
 constexpr std::array<std::string_view, 3> kBufferNames = {"input", "output", "slot"};
 
 }  // namespace

@@ -217,7 +217,7 @@ Step parse_step(Line& line, int own) {
     parse_moves(line, step, own);
   else if (step.verb == Verb::kPut)
     parse_put(line, step, own);
-  else if (step.verb != Verb::kFlush)
+  else if (step.verb != Verb::kFlush && step.verb != Verb::kNative)
     parse_peers(line, step);
   if (step.verb == Verb::kCopy && step.src.size() != 1) line.fail("expected one source");
   step.extent = line.take("for") ? parse_range(line) : range_of(step);

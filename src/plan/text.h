@@ -21,7 +21,7 @@
 //            | ( "reduce" | "reduce!" ) operands "=" ( sum | "tree(" sum ")" )
 //            | "put" [ operands "=" ] operand "->" indexes "on" channel
 //            | ( "signal" | "wait" | "credit" ) indexes "on" channel
-//            | "flush"
+//            | "flush" | "native"
 //   sum      = operand { "+" operand }
 //   operand  = range [ "@" rank ] | "slot[" channel "]" [ "@" rank ]
 //   range    = ( "input[" | "output[" ) block [ "," blocks ] "]"

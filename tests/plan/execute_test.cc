@@ -67,6 +67,7 @@ class Toy : public execute::Machine<Toy, Types> {
   void copy(int) {}
   void reduce(int) {}
   void flush(int) {}
+  void native(int) {}
   void put(int rank) { post(rank, true); }
   void signal(int rank) { post(rank, false); }
   void post(int rank, bool unread) {

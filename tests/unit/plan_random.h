@@ -39,7 +39,7 @@ class RandomPlans {
     step.verb = static_cast<Verb>(any(0, kVerbs - 1));
     if (any(0, 1) == 0) step.lag = static_cast<std::uint8_t>(any(0, 255));
     step.extent = any(0, 2) == 0 ? Range{Buffer::kInput, 0, 0} : range();
-    if (step.verb == Verb::kFlush) return step;
+    if (step.verb == Verb::kFlush || step.verb == Verb::kNative) return step;
     bool moves = step.verb == Verb::kCopy || step.verb == Verb::kReduce;
     if (step.verb == Verb::kReduce) step.last = any(0, 1) == 0, step.tree = any(0, 1) == 0;
     int dst = moves ? any(1, 2) : step.verb == Verb::kPut ? any(0, 1) : 0;

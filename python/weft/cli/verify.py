@@ -46,6 +46,7 @@ class Case:
     params: dict[str, int | str | list[int]]
     claims_consistent: bool
     claims_reproducible: bool
+    opaque: bool = False  # the fabric's own function: nothing can be proved of it
     refused: str = ""  # why the algorithm refuses this; then nothing else is filled in
     proved: bool = False
     consistent: bool = False  # all ranks get identical bits
@@ -85,8 +86,8 @@ def verify_command(
     All ranks of a plan are executed together, on symbolic values. A fault is printed with its rank
     and step. A plan knows no byte count, so the proof holds for every size.
 
-    Exit status: 0; 1 if a plan is wrong or a claim of its algorithm does not hold; 130 after
-    Ctrl-C.
+    Exit status: 0; 1 if a plan is wrong or a claim of its algorithm does not hold; 3 if a plan is
+    the fabric's own function, of which nothing can be proved; 130 after Ctrl-C.
     """
     try:
         algorithms = algorithms_of(algorithm)
@@ -111,12 +112,13 @@ def verify_command(
     console = Console(stderr=to_stdout)
     console.print(_table(cases))
     console.print("", _MEANING, *([] if algorithm is None else _refusals(cases)), sep="\n")
-    wrong = [case for case in cases if case.failed]
-    for case in wrong:
-        console.print(f"\n{_named(case)} for {case.ranks} ranks is wrong:", style="bold red")
+    failed = [case for case in cases if case.failed]
+    for case in failed:
+        said = "is opaque, not proved" if case.opaque else "is wrong"
+        console.print(f"\n{_named(case)} for {case.ranks} ranks {said}:", style="bold red")
         console.print(case.report, markup=False, highlight=False)
-    if wrong:
-        raise SystemExit(1)
+    if failed:
+        raise SystemExit(3 if all(case.opaque for case in failed) else 1)
 
 
 def _cases(
@@ -152,6 +154,7 @@ def _prove(case: Case) -> None:
     case.seconds = round(time.monotonic() - started, 6)
     case.params = plan.shape.params
     case.proved = report.ok
+    case.opaque = any(f.fault == "opaque" for f in report.findings)
     case.consistent = report.consistent
     case.reproducible = report.reproducible
     case.rounds_partials = report.rounds_partials
@@ -177,7 +180,8 @@ def _outcome(case: Case) -> tuple[str, str, str, str]:
     if case.refused:
         return case.algorithm, "[yellow]refused[/]", "", ""
     if not case.proved:
-        return case.algorithm, "[bold red]WRONG[/]", "", ""
+        verdict = "[bold red]opaque[/]" if case.opaque else "[bold red]WRONG[/]"
+        return case.algorithm, verdict, "", ""
     bits = partials = "-"
     traits = TRAITS[case.collective]
     if traits.reduces and traits.in_one_buffer:

@@ -85,7 +85,12 @@ def run(
     Raises:
         InvalidPlan: if the ranks get stuck.
         InvalidArgument: the topology has too few ranks.
+        Unsupported: the plan is the fabric's own function, which no topology has times for.
     """
+    if topology is None and _is_native(plan):
+        text = "native: the fabric's own function, however long it takes"
+        boxes = [Task(rank, "native", 0.0, 1.0, text) for rank in range(plan.shape.ranks)]
+        return Schedule(plan, "steps", 1.0, boxes, [])
     blocks = max(plan.shape.input_blocks, plan.shape.output_blocks, 1)
     nbytes = _BLOCK * blocks if size is None else size
     chunk = nbytes if size is None else chunk
@@ -95,6 +100,11 @@ def run(
         place, unit, scale = _loaded(topology), "us", 1e6
     found = _core.timeline(plan, place, nbytes, chunk, "float32", False, topology is not None)
     return _Replay(plan, found, unit, scale).run()
+
+
+def _is_native(plan: Plan) -> bool:
+    steps = [step for sections in plan.programs for section in sections for step in section.steps]
+    return any(step.verb == "native" for step in steps)
 
 
 def _in_steps(plan: Plan, piece: int) -> _core.Topology:

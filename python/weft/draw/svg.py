@@ -22,6 +22,7 @@ text { font: 12px "DejaVu Sans", Verdana, sans-serif; fill: #222 }
 .tick { stroke: #eee; stroke-width: 1 }
 .copy { fill: #c9d6e6; stroke: #7c93ad }
 .reduce { fill: #f3c9a5; stroke: #b9763f }
+.native { fill: #dccbe8; stroke: #8a5fa8 }
 """
 
 

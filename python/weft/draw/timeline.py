@@ -12,7 +12,7 @@ from weft.draw.svg import ticks, title_of
 
 COLOURS = {
     "copy": "#7c93ad", "reduce": "#d98b4a", "put": "#2563a8", "signal": "#2c8a4b",
-    "wait": "#e3e3e3",
+    "native": "#8a5fa8", "wait": "#e3e3e3",
 }  # fmt: skip
 
 

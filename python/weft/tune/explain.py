@@ -16,7 +16,7 @@ from weft.cost import price
 from weft.errors import Unsupported
 from weft.sizes import size_text
 from weft.tune.candidates import algorithms
-from weft.tune.reasons import Row, notes, reason
+from weft.tune.reasons import Row, is_native, notes, reason
 from weft.tune.table import Table
 
 Progress = Callable[[list[str]], Iterable[str]]
@@ -94,7 +94,8 @@ def explain(question: Question, progress: Progress = lambda names: names) -> Exp
     chosen = str(selection.choice)
     suitable, unsuitable = _candidates(question, "wire" in selection.choice.params)
     names = list(dict.fromkeys([chosen, *row.measured, *suitable]))
-    predicted = {name: _price(question, name) for name in progress(names) if question.topology}
+    priced = [name for name in names if question.topology and not is_native(name)]
+    predicted = {name: _price(question, name) for name in progress(priced)}
     return Explained(
         question, chosen, selection.rule, row.file, row.number,
         reason(selection.rule, row), row.at,

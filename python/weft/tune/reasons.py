@@ -69,6 +69,11 @@ def _missing(row: Row) -> str:
     return "There is no tuning file: `weft tune` measures this machine."
 
 
+def is_native(choice: str) -> bool:
+    """Whether the choice hands the call to the fabric."""
+    return choice.partition("(")[0].endswith("/native")
+
+
 def notes(
     strict: bool, chosen: str, measured: dict[str, float], predicted: dict[str, float]
 ) -> list[str]:
@@ -78,8 +83,13 @@ def notes(
         "allreduce/two_shot", "allreduce/direct", "reduce_scatter/direct",
     ):  # fmt: skip
         notes.append(_REPRODUCIBLE)
+    if is_native(chosen):
+        notes.append(
+            f"{chosen} is the fabric's own function: it is neither proved nor priced, and runs "
+            "only on a fabric that has one"
+        )
     best = min(predicted, key=predicted.__getitem__, default=chosen)
-    if not measured and predicted and predicted[best] < 0.97 * predicted[chosen]:
+    if not measured and chosen in predicted and predicted[best] < 0.97 * predicted[chosen]:
         notes.append(
             f"the cost model would take {best}: `weft tune --topology` writes such choices down"
         )

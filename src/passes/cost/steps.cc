@@ -173,4 +173,9 @@ void TimeDomain::flush(int rank) {
   wait_until(rank, state(rank).puts_read, state(rank).puts_depth);
 }
 
+void TimeDomain::native(int) {
+  throw Unsupported(programs_.shape().algorithm +
+                    " is the fabric's own function, of which nothing is known: it has no price");
+}
+
 }  // namespace weft::cost

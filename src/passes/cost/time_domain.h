@@ -126,6 +126,7 @@ class TimeDomain : protected execute::Machine<TimeDomain, Types> {
   bool credit(int rank, std::int32_t entry);
   void nothing_to_credit(int rank);
   void flush(int rank);
+  [[noreturn]] void native(int rank);
   void take_slot(int rank, int channel);
   void take_slots(int rank);
   void take_entries(int rank);

@@ -7,9 +7,9 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 8> kFaultNames = {"wrong result", "race",     "slot reuse",
+constexpr std::array<std::string_view, 9> kFaultNames = {"wrong result", "race",     "slot reuse",
                                                          "put source",   "deadlock", "contract",
-                                                         "malformed",    "claim"};
+                                                         "malformed",    "claim",    "opaque"};
 
 }  // namespace
 

@@ -195,4 +195,10 @@ void ValueDomain::flush(int rank) {
   state(rank).puts.clear();
 }
 
+void ValueDomain::native(int rank) {
+  fault(Fault::kOpaque, rank,
+        "is the fabric's own function, of which nothing is known: not proved");
+  stopped_ = true;
+}
+
 }  // namespace weft::verifier

@@ -87,6 +87,7 @@ class ValueDomain : private execute::Machine<ValueDomain, Types> {
   bool credit(int rank, std::int32_t entry);
   void nothing_to_credit(int rank);
   void flush(int rank);
+  void native(int rank);
   bool same_size(int rank, std::size_t extent, Sum sum, const std::string& other, Event event);
   bool same_size(int rank, const Message& message);
   Message message_of(int rank) const;

@@ -109,9 +109,23 @@ std::string fault_of_plan(const Plan& plan) {
   return {};
 }
 
+bool is_native(const Section& section) {
+  return std::ranges::any_of(section.steps,
+                             [](const Step& step) { return step.verb == Verb::kNative; });
+}
+
+// What is native is alone: nothing else may run while nobody knows what it does.
+std::string fault_of_native(const Program& program, const PlanShape& shape) {
+  if (std::ranges::none_of(program, is_native)) return {};
+  const bool alone = program.size() == 1 && program[0].steps.size() == 1 &&
+                     program[0].rounds == 1 && !program[0].chunked && shape.channels.empty();
+  return alone ? "" : "runs the native function beside other things: leave it alone in one once()";
+}
+
 // The first step of a rank that breaks a rule. Returns what, and where in `position`.
 std::string fault_of_program(const Plan& plan, RankPosition& position) {
   const Program& program = plan.programs[static_cast<std::size_t>(position.rank)];
+  if (auto fault = fault_of_native(program, plan.shape); !fault.empty()) return fault;
   for (const Section& section : program) {
     position.step = 0;
     if (section.rounds < 1) return "a section has no round";

@@ -1,0 +1,36 @@
+// A fabric's own function under way, on memory of its own.
+//
+// The input is copied before the function begins, the output after it has ended well. So a call
+// that fails gives the caller's buffers back at once: the function never saw them. What it works on
+// stays with it until it ends.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "engine/binding.h"
+#include "fabric/natives.h"
+
+namespace weft {
+
+class NativeStep {
+ public:
+  // Begins the function that the binding names. Throws what Natives::begin() throws.
+  NativeStep(const Binding& binding, Endpoint& endpoint, int rank);
+  // Waits a second for a function that has not ended. Then leaves it and its memory behind for
+  // ever: to free memory that it may write would be worse.
+  ~NativeStep();
+  NativeStep(const NativeStep&) = delete;
+
+  // False: it goes on. True: the result is in the caller's output. Throws what it ended with.
+  bool finish(const Binding& binding);
+
+ private:
+  struct Work;
+  bool test();
+
+  std::unique_ptr<Work> work_;
+  bool ended_ = false;
+};
+
+}  // namespace weft
