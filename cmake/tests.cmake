@@ -72,5 +72,8 @@ weft_add_tests(weft_tests unit conformance)
 # Proofs and prices are computations of one thread: nothing for the thread sanitizer.
 if(NOT WEFT_SANITIZE MATCHES "thread")
   weft_add_tests(weft_plan_tests plan)
+  # Not by __FILE__: a compiler cache makes that relative to the build directory.
+  set_source_files_properties(tests/plan/algorithms_test.cc PROPERTIES COMPILE_DEFINITIONS
+    "WEFT_GOLDEN=\"${PROJECT_SOURCE_DIR}/tests/plan/golden\"")
   weft_add_mutants()
 endif()

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -231,7 +232,14 @@ bool test(const Subject& subject, const Options& options, std::map<std::string, 
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  if (argc % 2 == 0) {
+    std::fprintf(stderr,
+                 "usage: %s [--each N] [--one-in N] [--algorithm NAME] [--ranks N] "
+                 "[--out FILE]\n",
+                 argv[0]);
+    std::exit(2);
+  }
+  for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i], value = argv[i + 1];
     if (name == "--each")
       options.each = std::stoi(value);

@@ -194,7 +194,7 @@ TEST_P(AlgorithmTest, ReadsAsItsGoldenText) {
   Plan plan = make_plan(GetParam().name, ranks);
   std::string file = GetParam().name;
   file.replace(file.find('/'), 1, "_");
-  auto path = std::filesystem::path(__FILE__).parent_path() / "golden" / (file + ".txt");
+  auto path = std::filesystem::path(WEFT_GOLDEN) / (file + ".txt");
   if (std::getenv("WEFT_UPDATE_GOLDEN")) std::ofstream(path) << to_text(plan);
   EXPECT_EQ(to_text(plan), read(path)) << "WEFT_UPDATE_GOLDEN=1 accepts the new text";
   EXPECT_EQ(parse_plan(read(path)), plan);
