@@ -38,12 +38,14 @@ def why_not_registered() -> Exception | None:
 def _create(options: Any, pg_options: Any) -> Any:
     """Makes one process group's backend. Called by torch on every rank of the group."""
     from weft import torch_buffers
-    from weft.environment import warn_of_unknown_variables
 
     if pg_options is not None:
         raise TypeError(f"weft has no process group options, got {type(pg_options).__name__}")
-    warn_of_unknown_variables()
     adapter = _adapter()
+    # Needs the compiled modules, so only once they are there.
+    from weft.environment import warn_of_unknown_variables
+
+    warn_of_unknown_variables()
     torch_buffers.enable()
     return adapter.create(
         store=options.store,
