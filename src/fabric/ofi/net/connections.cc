@@ -113,19 +113,20 @@ std::size_t shut_unanswered(const std::string& own, std::size_t most,
   return silent.size();
 }
 
-bool shut_connections(int waits, const std::string& own, const std::string& peer) {
+Shut shut_connections(int waits, const std::string& own, const std::string& peer, int how) {
   const auto here = address_of(own.data(), own.size()),
              there = address_of(peer.data(), peer.size());
-  bool unread = false;
+  Shut shut;
   for (const int fd : watched_by(waits)) {
     const auto near = end_of(fd, ::getsockname), far = end_of(fd, ::getpeername);
     if (!here || !there || !near || !far || far->host != there->host) continue;
     if (far->port != there->port && near->port != here->port) continue;
-    ::shutdown(fd, SHUT_RDWR);
+    ::shutdown(fd, how);
     int left = 0;
-    unread |= ::ioctl(fd, FIONREAD, &left) == 0 && left > 0;
+    shut.watched = true;
+    shut.unread |= ::ioctl(fd, FIONREAD, &left) == 0 && left > 0;
   }
-  return unread;
+  return shut;
 }
 
 }  // namespace weft::ofi

@@ -1,5 +1,7 @@
 #include "fabric/ofi/net/port.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -13,6 +15,8 @@ namespace {
 constexpr std::size_t kBatch = 16;
 // The bytes in a socket are read within milliseconds.
 constexpr std::chrono::seconds kReading(1);
+// And libfabric, to forget a connection on which nothing more comes.
+constexpr std::chrono::milliseconds kForgetting(100);
 
 }  // namespace
 
@@ -82,23 +86,30 @@ void Port::progress_locked() {
   for (auto each = waiting_.begin(); each != waiting_.end();) flush(**each++);
 }
 
-// Bytes that had arrived by then are still read, only by this port. So they are read before the
-// lock is released.
+// First for reading only: then libfabric reads all that has arrived, meets the end while it reads
+// and forgets the connection. If both directions are shut, the peer's next bytes reset the
+// connection. libfabric may meet that while it sends, in the middle of a peer's write, which makes
+// libfabric 1.17 crash. Only this port reads, so all is read before the lock is released.
 bool Port::cut(Link& link, const std::vector<std::string>& names) {
   const Locked lock(*this);
   const auto until = Clock::now() + kReading;
-  const auto shut_all = [&] {
-    bool unread = false;
-    for (std::size_t i = 0; i < rails_.size(); ++i)
-      unread |= shut_connections(rails_[i]->wait_descriptor(), rails_[i]->name(), names[i]);
-    return unread;
+  const auto until_quiet = Clock::now() + kForgetting;
+  const auto shut_all = [&](int how) {
+    Shut all;
+    for (std::size_t i = 0; i < rails_.size(); ++i) {
+      const Rail& rail = *rails_[i];
+      const Shut shut = shut_connections(rail.wait_descriptor(), rail.name(), names[i], how);
+      all.watched |= shut.watched;
+      all.unread |= shut.unread;
+    }
+    return all;
   };
-  while (shut_all() && Clock::now() < until) progress_locked();
-  // The first may have read the last bytes, and so not yet their end.
-  progress_locked();
-  progress_locked();
+  for (Shut shut = shut_all(SHUT_RD); shut.watched; shut = shut_all(SHUT_RD)) {
+    if (Clock::now() > (shut.unread ? until : until_quiet)) break;
+    progress_locked();
+  }
   if (!link.broken) break_link(link, "it was cut off, since it stands still");
-  return !shut_all();
+  return !shut_all(SHUT_RDWR).unread;
 }
 
 // True if there may be more.
