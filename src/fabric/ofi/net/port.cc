@@ -93,7 +93,7 @@ void Port::progress_locked() {
 bool Port::cut(Link& link, const std::vector<std::string>& names) {
   const Locked lock(*this);
   const auto until = Clock::now() + kReading;
-  const auto until_quiet = Clock::now() + kForgetting;
+  auto until_quiet = Clock::now() + kForgetting;
   const auto shut_all = [&](int how) {
     Shut all;
     for (std::size_t i = 0; i < rails_.size(); ++i) {
@@ -105,7 +105,8 @@ bool Port::cut(Link& link, const std::vector<std::string>& names) {
     return all;
   };
   for (Shut shut = shut_all(SHUT_RD); shut.watched; shut = shut_all(SHUT_RD)) {
-    if (Clock::now() > (shut.unread ? until : until_quiet)) break;
+    if (shut.unread) until_quiet = Clock::now() + kForgetting;
+    if (Clock::now() > std::min(until, until_quiet)) break;
     progress_locked();
   }
   if (!link.broken) break_link(link, "it was cut off, since it stands still");
