@@ -224,9 +224,14 @@ class Team:
             except subprocess.TimeoutExpired:
                 complaints.append(f"rank {rank} did not leave within {timeout} s")
                 self._end([rank], signal.SIGABRT)
-        complaints += self._left_behind()
+        complaints += self._strays() + self._files_left()
         shutil.rmtree(self._root, ignore_errors=True)
         if complaints:
+            raise LeftBehind("; ".join(complaints))
+
+    def check_clean(self) -> None:
+        """Asserts, between two calls, that these left no file behind. Raises LeftBehind."""
+        if complaints := self._files_left():
             raise LeftBehind("; ".join(complaints))
 
     def __enter__(self) -> Team:
@@ -238,7 +243,7 @@ class Team:
             return
         # The test's own failure is the news; ranks may hang because of it.
         self._end(list(range(self.ranks)), signal.SIGKILL)
-        self._left_behind()
+        self._strays()
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _spawn(self, rank: int) -> Connection:
@@ -298,11 +303,16 @@ class Team:
             except subprocess.TimeoutExpired:
                 continue
 
-    def _left_behind(self) -> list[str]:
+    def _strays(self) -> list[str]:
+        """What still lives of the team, and is killed now."""
         complaints = []
         for pid in _marked(self._mark):
             complaints.append(f"process {pid} still lives: {_command(pid)}")
             os.kill(pid, signal.SIGKILL)
+        return complaints
+
+    def _files_left(self) -> list[str]:
+        complaints = []
         for name in _shared_memory() - self._shared_before:
             if not _mapped_by_anyone(SHARED_MEMORY / name):
                 complaints.append(f"/dev/shm/{name} is left")
@@ -339,7 +349,10 @@ def _serve(descriptor: int, rank: int, size: int) -> None:
             message = pipe.recv_bytes()
         except (EOFError, ConnectionError):
             return
+        before = dict(os.environ)
         pipe.send(("done", _call(message, pipe, rank, size)))
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _call(message: bytes, pipe: Connection, rank: int, size: int) -> dict[str, Any]:

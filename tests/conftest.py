@@ -15,9 +15,9 @@ os.environ["WEFT_TUNING"] = "none"  # what was measured for this user decides no
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="module")
-def team():
-    """`team(3)`: a Team of three ranks that lives as long as the test module."""
+# They serve all modules: to import torch takes each rank two seconds of a core.
+@pytest.fixture(scope="session")
+def _teams():
     teams: dict[int, Team] = {}
     with contextlib.ExitStack() as closing:
 
@@ -28,3 +28,17 @@ def team():
             return teams[ranks]
 
         yield of
+
+
+@pytest.fixture(scope="module")
+def team(_teams):
+    """`team(3)`: a Team of three ranks. At the end of a test module it has to have left nothing."""
+    used: set[Team] = set()
+
+    def of(ranks: int) -> Team:
+        used.add(_teams(ranks))
+        return _teams(ranks)
+
+    yield of
+    for one in used:
+        one.check_clean()

@@ -153,7 +153,7 @@ TEST_P(AlltoallInPlace, OtherOverlapsAndCountsAreRefused) {
 
 INSTANTIATE_TEST_SUITE_P(All, AlltoallInPlace,
                          ::testing::Combine(::testing::ValuesIn(fabric_kinds()),
-                                            ::testing::Values(1, 2, 3, 4, 5, 8)),
+                                            ::testing::ValuesIn(kRankCounts)),
                          [](const auto& info) {
                            return std::get<0>(info.param).name + "_" +
                                   std::to_string(std::get<1>(info.param));

@@ -123,7 +123,7 @@ TEST_P(Reproducible, BitsAreThoseOfTheTree) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Reproducible, ::testing::Values(1, 2, 3, 4, 5, 8),
+INSTANTIATE_TEST_SUITE_P(Ranks, Reproducible, ::testing::ValuesIn(kRankCounts),
                          [](const auto& info) { return std::to_string(info.param); });
 
 // Nodes of four, whose sums travel before they are rounded.

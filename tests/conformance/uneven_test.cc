@@ -140,7 +140,7 @@ std::vector<std::string> algorithms_with_counts() {
 
 INSTANTIATE_TEST_SUITE_P(All, Uneven,
                          ::testing::Combine(::testing::ValuesIn(algorithms_with_counts()),
-                                            ::testing::Values(1, 2, 3, 4, 5, 8),
+                                            ::testing::ValuesIn(kRankCounts),
                                             ::testing::Values(std::size_t{3}, std::size_t{70001})),
                          [](const auto& info) {
                            std::string name = std::get<0>(info.param);

@@ -13,6 +13,16 @@
 
 namespace weft::testing {
 
+// The numbers of ranks that tables run on. Races between two ranks show among few: under the thread
+// sanitizer eight ranks on two cores would take most of the time, and find nothing else.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kFindsRaces = true;
+inline const std::vector<int> kRankCounts = {2, 3, 5};
+#else
+inline constexpr bool kFindsRaces = false;
+inline const std::vector<int> kRankCounts = {1, 2, 3, 4, 5, 8};
+#endif
+
 using Adjust = std::function<void(int rank, CommunicatorOptions&)>;
 
 // Runs `body` once for each of `size` ranks, each with a communicator over a fabric of its
