@@ -4,7 +4,7 @@
 //   1. its number in `Collective` (weft/types.h) and its row here;
 //   2. what its result is, in the verifier (src/passes/verify/expect.cc);
 //   3. an algorithm, and a row that chooses it (src/algorithms, src/select/builtin.cc);
-//   4. its method in python/weft/communicator.py, and in `weft bench` its expected values
+//   4. its method in python/weft/collectives.py, and in `weft bench` its expected values
 //      (bench/patterns.py) and its call of torch (bench/torch_calls.py).
 // Nothing else names collectives one by one, except the bounds of `weft search` and the torch
 // adapter. They support only the collectives that they name.

@@ -10,7 +10,7 @@ from weft.bench.job import Job, Measured, read_job, read_samples
 from weft.bench.libraries import weft_library
 from weft.bench.patterns import PERIOD, encoded, expected, fill, tile
 from weft.bench.results import rows
-from weft.collective import TRAITS
+from weft.traits import TRAITS
 
 # collective: (count, input and output of rank 0, of rank 1) for 64 bytes of float32 on 4 ranks
 SIDES = {

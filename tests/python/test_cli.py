@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from weft.cli import main
-from weft.collective import TRAITS
+from weft.traits import TRAITS
 
 KEYS = [
     "collective", "library", "algorithm", "bytes", "ranks", "dtype", "api", "symmetric",

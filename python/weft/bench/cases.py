@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from weft.collective import TRAITS, CollectiveTraits
 from weft.communicator import Communicator
+from weft.traits import TRAITS, CollectiveTraits
 
 ITEM_BYTES = {
     "bool": 1, "uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "uint32": 4, "int32": 4,

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from weft.bench.cases import ITEM_BYTES, Case
-from weft.collective import TRAITS
 from weft.errors import WeftError
 from weft.sizes import parse_size
 from weft.topology.parts import MOST_RANKS
+from weft.traits import TRAITS
 
 if TYPE_CHECKING:
     from weft.bench.job import Measured

@@ -13,10 +13,10 @@ from rich.progress import track
 from rich.table import Table as Shown
 
 from weft.bench.cases import ITEM_BYTES
-from weft.collective import TRAITS
 from weft.errors import WeftError
 from weft.sizes import parse_size, size_text
 from weft.topology.parts import MOST_RANKS
+from weft.traits import TRAITS
 
 if TYPE_CHECKING:
     from weft._core import Topology

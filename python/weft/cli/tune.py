@@ -15,9 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as Shown
 
 from weft.cli.algorithms import RankCounts
-from weft.collective import TRAITS
 from weft.errors import WeftError
 from weft.sizes import parse_size
+from weft.traits import TRAITS
 
 if TYPE_CHECKING:
     from weft._core import Topology

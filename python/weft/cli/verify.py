@@ -15,9 +15,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from weft.cli.algorithms import Parameter, RankCounts, algorithms_of
-from weft.collective import TRAITS
 from weft.errors import InvalidPlan, WeftError
 from weft.plan import Algorithm, make_plan, verify
+from weft.traits import TRAITS
 
 _EPILOG = """\b
 Examples:

@@ -11,10 +11,10 @@ from typing import Any
 
 from weft import _core
 from weft._core import Topology, find_algorithm
-from weft.collective import TRAITS
 from weft.cost import price
 from weft.errors import Unsupported
 from weft.sizes import size_text
+from weft.traits import TRAITS
 from weft.tune.candidates import algorithms
 from weft.tune.reasons import Row, is_native, notes, reason
 from weft.tune.table import Table

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from weft import _core
-from weft.collective import TRAITS
 from weft.errors import InvalidArgument
+from weft.traits import TRAITS
 from weft.tune.trial import Outcome, Point
 
 VERSION = 1
