@@ -15,7 +15,7 @@
 //   message  what one `put` or `signal` sends to each of its destinations: a
 //            number, the signature of the call, and at most one chunk of payload.
 //            Messages of one (source, destination, channel) arrive in order.
-//   slot     where a payload lies until every destination has returned it with
+//   slot     where a payload lies until every destination has given it back with
 //            `credit`. A rank has `slots` of them on a channel, used in turn.
 #pragma once
 
@@ -45,7 +45,7 @@ enum class Verb : std::uint8_t {
             // slot either way; copying it from there to that dst, as it must, then writes nothing.
   kSignal,  // sends the own slot as filled (or nothing) to one or many ranks
   kWait,    // until the next message of a peer on a channel is here
-  kCredit,  // returns the oldest message of a peer on a channel, in order
+  kCredit,  // the oldest message of a peer on a channel is done with, in order
   kFlush,   // until all own puts have been read: their sources may be written again
   kNative,  // the fabric's own function, over the whole buffers: alone in its plan, not proved
 };
@@ -140,7 +140,7 @@ enum class Width : std::uint8_t {
             // writes the rounded value to its other destination as well
 };
 
-// A numbered stream of messages from each rank.
+// Separates the messages of a plan. Each channel has its own slots.
 struct Channel {
   std::int32_t slots = 1;  // payloads in flight, per sending rank, all destinations together
   Width width = Width::kPlain;
@@ -150,6 +150,8 @@ struct Channel {
 // How many messages of one (source, destination, channel) may be uncredited at a time. Plans are
 // proved with this number. Fabrics hold at least as many.
 inline constexpr int kMailboxDepth = 8;
+// How many Weft's own fabrics hold. Plans are priced with this number.
+inline constexpr int kFabricMailboxDepth = 64;
 // Channels a plan may use.
 inline constexpr int kMaxChannels = 8;
 // Bytes that a communicator has on each rank for the slots of a plan. They fit the cache that two

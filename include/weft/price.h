@@ -78,7 +78,7 @@ struct Timeline {
     double bytes = 0;
     double sent = 0, arrived = 0;
     double received = 0;  // waited for
-    double returned = 0;  // credited
+    double credited = 0;
   };
   Price price;
   std::vector<Step> steps;        // in an order in which ranks can do them

@@ -14,7 +14,7 @@ namespace weft {
 enum class Fault : std::uint8_t {
   kWrongResult,  // an output does not hold what its collective defines
   kRace,         // a read or write not ordered after the write or read it conflicts with
-  kSlotReuse,    // a slot read after it was returned, or filled twice before it was sent
+  kSlotReuse,    // a slot read after it was credited, or filled twice before it was sent
   kPutSource,    // the source of a put overwritten while it may still be read
   kDeadlock,     // a wait that nothing satisfies
   kContract,  // messages left unreceived or unreturned at the end: the next plan would misread them

@@ -39,7 +39,7 @@ void bind_timeline(nb::module_& m) {
       .def_ro("sent", &Timeline::Message::sent)
       .def_ro("arrived", &Timeline::Message::arrived)
       .def_ro("received", &Timeline::Message::received)
-      .def_ro("returned", &Timeline::Message::returned);
+      .def_ro("credited", &Timeline::Message::credited);
   nb::class_<Timeline>(m, "Timeline", "When everything of a priced call happens.")
       .def_ro("price", &Timeline::price)
       .def_ro("steps", &Timeline::steps)

@@ -47,7 +47,7 @@ int most_turns(const Shares& shares) {
 Operand input_of(Builder& b, BlockRange range) { return b.input(range.first, range.count); }
 Operand output_of(Builder& b, BlockRange range) { return b.output(range.first, range.count); }
 
-// For what is sent to each of `count` ranks in a trip, and returned two trips later.
+// For what is sent to each of `count` ranks in a trip, and credited two trips later.
 int slots_for(int count) { return 3 * std::max(1, count); }
 
 }  // namespace

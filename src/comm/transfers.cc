@@ -17,12 +17,12 @@ std::string rank(int peer) { return "rank " + std::to_string(peer); }
 }  // namespace
 
 bool PointToPoint::room(int peer, int channel) {
-  return endpoint_->room(peer, channel, state_.stream(peer, channel).posted);
+  return endpoint_->room(peer, channel, state_.traffic(peer, channel).posted);
 }
 
 void PointToPoint::post(int peer, int channel, const Signature& signature, const void* payload,
                         std::size_t bytes) {
-  Reader reader{.peer = peer, .number = state_.stream(peer, channel).posted++};
+  Reader reader{.peer = peer, .number = state_.traffic(peer, channel).posted++};
   endpoint_->post({.readers = {&reader, 1},
                    .channel = channel,
                    .signature = signature,
@@ -55,17 +55,17 @@ bool PointToPoint::announce(int peer, Finished& finished) {
 }
 
 bool PointToPoint::take_envelopes(int peer, Finished& finished) {
-  LaneState::Stream& stream = state_.stream(peer, kEnvelope);
+  LaneState::Traffic& with = state_.traffic(peer, kEnvelope);
   bool moved = false;
   for (;;) {
-    const Header* const arrived = endpoint_->arrival(peer, kEnvelope, stream.waited);
+    const Header* const arrived = endpoint_->arrival(peer, kEnvelope, with.waited);
     if (!arrived) return moved;
     const Signature& signature = arrived->signature;
     Envelope envelope{peer, static_cast<int>(signature.plan), signature, {}};
-    const Delivery eager = endpoint_->payload(peer, kEnvelope, stream.waited, {});
+    const Delivery eager = endpoint_->payload(peer, kEnvelope, with.waited, {});
     envelope.eager.assign(eager.data, eager.data + eager.bytes);
-    ++stream.waited;
-    endpoint_->credit(peer, kEnvelope, ++stream.credited);
+    ++with.waited;
+    endpoint_->credit(peer, kEnvelope, ++with.credited);
     moved = true;
     if (auto match = matcher_.arrived(std::move(envelope)))
       met(std::move(match->first), std::move(match->second), finished);
@@ -111,14 +111,14 @@ bool PointToPoint::send_goes(int peer) {
 
 bool PointToPoint::take_goes(int peer) {
   Peer& to = peers_[static_cast<std::size_t>(peer)];
-  LaneState::Stream& stream = state_.stream(peer, kGo);
+  LaneState::Traffic& with = state_.traffic(peer, kGo);
   bool moved = false;
   for (;;) {
-    const Header* const arrived = endpoint_->arrival(peer, kGo, stream.waited);
+    const Header* const arrived = endpoint_->arrival(peer, kGo, with.waited);
     if (!arrived) return moved;
     auto send = to.announced.extract(arrived->signature.sequence);
-    ++stream.waited;
-    endpoint_->credit(peer, kGo, ++stream.credited);
+    ++with.waited;
+    endpoint_->credit(peer, kGo, ++with.credited);
     if (send.empty()) throw InternalError(rank(peer) + " answers a send that was not made");
     to.outgoing.push_back(std::move(send.mapped()));
     moved = true;

@@ -1,4 +1,4 @@
-// A stream of collectives: strictly first in, first out.
+// The queue of a communicator's collectives: strictly first in, first out.
 #pragma once
 
 #include <deque>

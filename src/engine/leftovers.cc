@@ -11,7 +11,7 @@ void Lane::check_leftovers() {
   for (int peer = 0; peer < members_; ++peer) {
     for (int channel = 0; peer != me_ && channel < kMaxChannels; ++channel) {
       const Header* const next =
-          endpoint_->arrival(peer, channel, state_.stream(peer, channel).waited);
+          endpoint_->arrival(peer, channel, state_.traffic(peer, channel).waited);
       if (!next) continue;
       const Signature& theirs = next->signature;
       const auto last = static_cast<std::uint32_t>(sequence());

@@ -39,10 +39,10 @@ void Run::confirm_reads() const {
 
 const std::byte* Run::received(const Operand& slot, std::size_t elements) {
   const int peer = peer_of(slot.rank), channel = channel_of(slot.channel);
-  const LaneState::Stream& stream = lane_->stream(peer, channel);
-  if (stream.credited == stream.waited) [[unlikely]]
+  const LaneState::Traffic& with = lane_->traffic(peer, channel);
+  if (with.credited == with.waited) [[unlikely]]
     refuse("reads a message of rank " + std::to_string(peer) + " that it has not received");
-  const Delivery here = lane_->endpoint.payload(peer, channel, stream.credited, buffers_);
+  const Delivery here = lane_->endpoint.payload(peer, channel, with.credited, buffers_);
   const Width width = binding_->plan->shape.channels[slot.channel].width;
   if (here.bytes != elements * binding_->bytes_in(width)) [[unlikely]]
     refuse("reads " + std::to_string(elements) + " elements of a message of rank " +
@@ -53,9 +53,9 @@ const std::byte* Run::received(const Operand& slot, std::size_t elements) {
 
 std::size_t Run::slot_offset(int channel) const {
   const Channel& shape = binding_->plan->shape.channels[static_cast<std::size_t>(channel)];
-  std::uint64_t turn = lane_->sent[static_cast<std::size_t>(channel_of(channel))] %
-                       static_cast<std::uint64_t>(shape.slots);
-  return slot_base_[static_cast<std::size_t>(channel)] + turn * binding_->slot_bytes(shape);
+  const std::uint64_t number = lane_->sent[static_cast<std::size_t>(channel_of(channel))];
+  return slot_base_[static_cast<std::size_t>(channel)] +
+         slot_of(number, shape) * binding_->slot_bytes(shape);
 }
 
 bool Run::slot_is_free(std::size_t begin, std::size_t end) {

@@ -14,7 +14,7 @@ Outgoing Run::outgoing(const Step& step, std::size_t elements) {
   readers_.clear();
   for (const Index& index : step.peers) {
     const int peer = peer_of(index);
-    readers_.push_back({.peer = peer, .number = lane_->stream(peer, out.channel).posted});
+    readers_.push_back({.peer = peer, .number = lane_->traffic(peer, out.channel).posted});
   }
   out.readers = readers_;
   return out;
@@ -24,7 +24,7 @@ bool Run::room(const Step& step) {
   int channel = channel_of(step.channel);
   for (const Index& index : step.peers) {
     int peer = peer_of(index);
-    if (!lane_->endpoint.room(peer, channel, lane_->stream(peer, channel).posted)) {
+    if (!lane_->endpoint.room(peer, channel, lane_->traffic(peer, channel).posted)) {
       blocked_on_ = peer;
       return false;
     }
@@ -74,7 +74,7 @@ void Run::aim(const Prepared& now, const Span& part, Outgoing& out) {
 // What a reader may still read is noted before it is sent: a post may throw.
 void Run::send(const Step& step, const Outgoing& out, std::size_t slot_begin) {
   for (const Reader& reader : out.readers) {
-    ++lane_->stream(reader.peer, out.channel).posted;
+    ++lane_->traffic(reader.peer, out.channel).posted;
     if (out.bytes <= kInlineBytes) continue;
     if (reader.holds_slot)
       lane_->slots.note(slot_begin, slot_begin + out.bytes, reader.peer, out.channel,

@@ -7,7 +7,7 @@
 namespace weft {
 
 LaneState::LaneState(Endpoint& endpoint, int members)
-    : endpoint(endpoint), streams(static_cast<std::size_t>(members * kMaxChannels)) {}
+    : endpoint(endpoint), with(static_cast<std::size_t>(members * kMaxChannels)) {}
 
 bool needs_slots(const Binding& binding) {
   std::size_t most = 0;

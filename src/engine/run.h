@@ -19,17 +19,18 @@ namespace weft {
 struct LaneState {
   LaneState(Endpoint& endpoint, int members);
 
-  struct Stream {
+  // With one peer on one channel, both directions.
+  struct Traffic {
     std::uint64_t posted = 0;    // messages sent to the peer
     std::uint64_t waited = 0;    // messages from the peer that were waited for
-    std::uint64_t credited = 0;  // of those, returned
+    std::uint64_t credited = 0;  // of those, credited by us
   };
-  Stream& stream(int peer, int channel) {
-    return streams[static_cast<std::size_t>(peer * kMaxChannels + channel)];
+  Traffic& traffic(int peer, int channel) {
+    return with[static_cast<std::size_t>(peer * kMaxChannels + channel)];
   }
 
   Endpoint& endpoint;
-  std::vector<Stream> streams;
+  std::vector<Traffic> with;
   std::array<std::uint64_t, kMaxChannels> sent{};  // messages on a channel: turns the slots
   Slots slots;
 };

@@ -111,14 +111,14 @@ bool Run::signal(const Prepared& now) {
 bool Run::wait(const Prepared& now) {
   const Step& step = *now.step;
   int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
-  LaneState::Stream& stream = lane_->stream(peer, channel);
-  const Header* const arrived = lane_->endpoint.arrival(peer, channel, stream.waited);
+  LaneState::Traffic& with = lane_->traffic(peer, channel);
+  const Header* const arrived = lane_->endpoint.arrival(peer, channel, with.waited);
   if (!arrived) {
     blocked_on_ = peer;
     return false;
   }
   compare(step.peers[0].at(at_.round), *arrived, now.elements);
-  ++stream.waited;
+  ++with.waited;
   if (arrived->bytes == 0 || arrived->bytes > kInlineBytes)
     peer_buffers_[static_cast<std::size_t>(step.peers[0].at(at_.round))] = {arrived->input,
                                                                             arrived->output};
@@ -127,10 +127,10 @@ bool Run::wait(const Prepared& now) {
 
 void Run::credit(const Step& step) {
   int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
-  LaneState::Stream& stream = lane_->stream(peer, channel);
-  if (stream.credited == stream.waited) [[unlikely]]
-    refuse("returns a message of rank " + std::to_string(peer) + " that it has not received");
-  lane_->endpoint.credit(peer, channel, ++stream.credited);
+  LaneState::Traffic& with = lane_->traffic(peer, channel);
+  if (with.credited == with.waited) [[unlikely]]
+    refuse("credits a message of rank " + std::to_string(peer) + " that it has not received");
+  lane_->endpoint.credit(peer, channel, ++with.credited);
 }
 
 bool Run::flushed() {
@@ -152,7 +152,7 @@ void Run::compare_arrivals() {
   for (int peer = 0; peer < binding_->plan->shape.ranks; ++peer) {
     for (int channel = 0; peer != rank_ && channel < kMaxChannels; ++channel) {
       const Header* const next =
-          lane_->endpoint.arrival(peer, channel, lane_->stream(peer, channel).waited);
+          lane_->endpoint.arrival(peer, channel, lane_->traffic(peer, channel).waited);
       if (!next) continue;
       Signature ours = binding_->signature, theirs = next->signature;
       if (binding_->count_by_pair) ours.count = theirs.count;

@@ -1,4 +1,4 @@
-// Executes the programs of all ranks at once: who may go on, who has sent, received and returned
+// Executes the programs of all ranks at once: who may go on, who has sent, received and credited
 // what, and what a sender must wait for. What happens besides is a domain's, which derives from
 // this: values and clocks in the verifier, time in the cost model.
 //
@@ -16,6 +16,7 @@
 
 #include "execute/streams.h"
 #include "plan/walk.h"
+#include "weft/error.h"
 
 namespace weft::execute {
 
@@ -29,7 +30,7 @@ struct Hold {
 
 // The slots of a rank: of all channels of its plan, and of the plans before on the lane.
 struct Slot {
-  int readers = 0;  // of messages that had it, which have not returned them
+  int readers = 0;  // of messages that had it, which have not credited them
 };
 
 // One rank's side.
@@ -40,8 +41,12 @@ struct Rank {
   bool entered = false;
   bool through = false;
   struct Turn {  // of a channel
-    std::int32_t first = 0, count = 1, next = 0;
-    std::int32_t slot() const { return first + next; }
+    Channel channel;
+    std::int32_t first = 0;    // of its slots
+    std::uint64_t number = 0;  // of the next message
+    std::int32_t slot() const {
+      return first + static_cast<std::int32_t>(slot_of(number, channel));
+    }
   };
   std::vector<Turn> turns = {};
   std::int32_t earlier = 0;  // slots of the plans before that were seen to be back
@@ -52,9 +57,9 @@ struct Rank {
 //   int peer_of(rank, index)         whom an index of the step at hand stands for
 //   void enter(rank)                 before a rank's first step: calls begin()
 //   void step(rank)                  does the step at hand, which can go: calls perform()
-//   void copy, reduce, put, signal, flush, native(rank)   the verbs; put and signal call send()
+//   void copy, reduce, put, signal, flush(rank)   the verbs; put and signal call send()
 //   void wait(rank, entry)           takes the message
-//   bool credit(rank, entry)         returns it; false: it is not to be returned
+//   bool credit(rank, entry)         credits it; false: it is not to be credited
 //   void nothing_to_credit(rank)     the step credits a message that was not received
 //   bool leave(rank)                 at the end of the program; true: enter() the next one
 // A domain says when a message can be seen, by show(), and when a put is read, by read(): at its
@@ -88,7 +93,7 @@ class Machine {
     own.cursor = Cursor(program);
     own.turns.clear();
     for (const Channel& channel : channels) {
-      own.turns.push_back({static_cast<std::int32_t>(slots.size()), channel.slots});
+      own.turns.push_back({channel, static_cast<std::int32_t>(slots.size())});
       slots.resize(slots.size() + static_cast<std::size_t>(channel.slots));
     }
   }
@@ -146,7 +151,7 @@ class Machine {
       case Verb::kFlush:
         return domain().flush(rank);
       case Verb::kNative:
-        return domain().native(rank);
+        throw InternalError("an opaque plan is run by nobody but the engine");
     }
   }
 
@@ -156,7 +161,7 @@ class Machine {
   void send(int rank, bool unread, Fill&& fill) {
     Rank::Turn& turn = state(rank).turns[state(rank).cursor.step()->channel];
     const std::int32_t slot = turn.slot();
-    turn.next = (turn.next + 1) % turn.count;
+    ++turn.number;
     this->slot(rank, slot).readers += static_cast<int>(at_.size());
     for (std::size_t i = 0; i < at_.size(); ++i) {
       const std::int32_t number = streams_.post(at_[i]);
@@ -234,7 +239,7 @@ class Machine {
     ready_.push_back(rank);
   }
 
-  // The slot whose turn it is on a channel is free if all readers have returned all messages that
+  // The slot whose turn it is on a channel is free if all readers have credited all messages that
   // had it. The bytes of an earlier plan's slots are not known here. So all of them must be back.
   Hold slot_hold(int rank, int channel) {
     R& own = state(rank);

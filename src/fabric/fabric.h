@@ -86,7 +86,7 @@ struct Reader {
   // Written by Endpoint::prepare(). What the payload occupies until the message is settled().
   bool holds_source = false;
   bool holds_slot = true;
-  std::uint8_t route = 0;      // the fabric's own; 0: from the slot
+  std::uint8_t transfer = 0;   // the fabric's own; 0: from the slot
   std::byte* place = nullptr;  // the fabric's own
 };
 

@@ -1,8 +1,8 @@
 #include "plan/check.h"
 
+#include "plan/verbs.h"
 #include "weft/collective.h"
 
-#include <algorithm>
 #include <set>
 
 namespace weft {
@@ -69,7 +69,7 @@ std::string fault_of_source(const Operand& operand, const Step& step, const Step
   if (operand.buffer == Buffer::kSlot && own)
     return "reads the own slot, which is only to be filled and sent: read what it was filled from";
   if (step.verb == Verb::kPut && operand.buffer == Buffer::kSlot)
-    return "puts a received slot on, which may be returned before it is read: copy it into the "
+    return "puts a received slot on, which may be credited before it is read: copy it into the "
            "own slot and signal";
   if (step.verb == Verb::kPut && !own)
     return "puts from a buffer of rank " + number(operand.rank.base) +
@@ -137,20 +137,18 @@ Range range_of(const Step& step) {
 }
 
 std::string fault_of(const Step& step, const StepPlace& place) {
-  bool moves = step.verb == Verb::kCopy || step.verb == Verb::kReduce || step.verb == Verb::kPut;
-  bool talks = step.verb == Verb::kPut || step.verb == Verb::kSignal || step.verb == Verb::kWait ||
-               step.verb == Verb::kCredit;
-  if (talks)
+  const VerbTraits& verb = traits_of(step.verb);
+  if (verb.peers != Peers::kNone)
     if (auto fault = fault_of_peers(step, place); !fault.empty()) return fault;
-  if (moves) {
+  if (verb.moves) {
     if (auto fault = fault_of_operands(step, place); !fault.empty()) return fault;
     if (auto fault = fault_of_addresses(step); !fault.empty()) return fault;
     if (auto fault = fault_of_counts(step); !fault.empty()) return fault;
   }
   if (step.lag > 0 && !place.chunked) return "lags in once(): only chunks can lag";
   if (step.verb == Verb::kPut && !place.chunked) return "sends a chunk from once(): write chunks()";
-  if (step.verb == Verb::kNative && step.extent.blocks != 0)
-    return "names a range: native() takes the whole buffers";
+  if (verb.opaque && step.extent.blocks != 0)
+    return "names a range, but takes the whole buffers: leave the range out";
   return fault_of_extent(step, place);
 }
 

@@ -7,6 +7,7 @@
 
 #include "plan/check.h"
 #include "plan/text.h"
+#include "plan/verbs.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -213,11 +214,10 @@ Step parse_step(Line& line, int own) {
   }
   step.verb = parse_verb(line);
   if (step.verb == Verb::kReduce) step.last = line.take("!");
-  if (step.verb == Verb::kCopy || step.verb == Verb::kReduce)
-    parse_moves(line, step, own);
-  else if (step.verb == Verb::kPut)
-    parse_put(line, step, own);
-  else if (step.verb != Verb::kFlush && step.verb != Verb::kNative)
+  const VerbTraits& verb = traits_of(step.verb);
+  if (verb.moves)
+    verb.sends() ? parse_put(line, step, own) : parse_moves(line, step, own);
+  else if (verb.peers != Peers::kNone)
     parse_peers(line, step);
   if (step.verb == Verb::kCopy && step.src.size() != 1) line.fail("expected one source");
   step.extent = line.take("for") ? parse_range(line) : range_of(step);

@@ -1,12 +1,16 @@
 #include "plan/text.h"
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 
 #include "plan/check.h"
+#include "weft/error.h"
 
 namespace weft {
 namespace {
+
+constexpr std::array<std::string_view, 3> kBufferNames = {"input", "output", "slot"};
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
@@ -74,6 +78,12 @@ std::string section_text(const Section& section, const Index& own) {
 }
 
 }  // namespace
+
+std::string_view name_of(Buffer buffer) {
+  auto i = static_cast<std::size_t>(buffer);
+  if (i >= kBufferNames.size()) throw InternalError("no buffer " + std::to_string(i));
+  return kBufferNames[i];
+}
 
 std::string to_text(const Index& index) {
   if (index == Index(index.base)) return number(index.base);

@@ -20,6 +20,12 @@ inline std::size_t size_of(const Range& range, int round, const Partition& input
   return part.size(range.block.at(round), range.blocks);
 }
 
+// The slot of a rank's message number `number` on a channel. Each message takes the next one, with
+// a payload or without.
+inline std::size_t slot_of(std::uint64_t number, const Channel& channel) {
+  return static_cast<std::size_t>(number % static_cast<std::uint64_t>(channel.slots));
+}
+
 // A step in one round of one call.
 struct PreparedStep {
   const Step* step;

@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "plan/verbs.h"
+
 namespace weft::simulate {
 namespace {
 
@@ -23,7 +25,7 @@ std::set<std::pair<int, int>> pairs_of(const cost::Programs& programs) {
     for (std::size_t s = 0; s < program.size(); ++s)
       for (std::size_t i = 0; i < program[s].steps.size(); ++i) {
         const Step& step = program[s].steps[i];
-        if (step.verb != Verb::kPut && step.verb != Verb::kSignal) continue;
+        if (!traits_of(step.verb).sends()) continue;
         for (const Index& peer : step.peers)
           for (int round = 0; round < (peer.constant() ? 1 : program[s].rounds); ++round)
             pairs.emplace(rank, programs.peer(rank, s, i, peer.at(round)));

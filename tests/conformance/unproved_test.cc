@@ -59,7 +59,7 @@ const std::vector<Row> kRows = {
        b.wait(1, ch, b.output(1));
        b.copy({b.output(1)}, b.slot(1, ch));
      },
-     "rank 0 returns a message of rank 1 that it has not received at step"},
+     "rank 0 credits a message of rank 1 that it has not received at step"},
     {"credits_twice",
      [](Builder& b, int ch) {
        b.wait(1, ch, b.output(1));
@@ -67,14 +67,14 @@ const std::vector<Row> kRows = {
        b.credit(1, ch, b.output(1));
        b.credit(1, ch, b.output(1));
      },
-     "rank 0 returns a message of rank 1 that it has not received at step"},
+     "rank 0 credits a message of rank 1 that it has not received at step"},
     {"credits_by_another_block",
      [](Builder& b, int ch) {
        b.wait(1, ch, b.output(1));
        b.copy({b.output(1)}, b.slot(1, ch));
        b.credit(1, ch, b.output(0));
      },
-     "rank 0 returns a message of rank 1 that it has not received at step"},
+     "rank 0 credits a message of rank 1 that it has not received at step"},
     {"reads_first",
      [](Builder& b, int ch) {
        b.copy({b.output(1)}, b.slot(1, ch));

@@ -154,7 +154,7 @@ TEST(Execute, AFlushWaitsUntilPutsAreRead) {
   EXPECT_EQ(kept.why(0), Hold::kFlush);
   EXPECT_EQ(kept.waits_for(0), 1);
   EXPECT_EQ(kept.done(0), 1);
-  // A domain may know of it before the message is returned.
+  // A domain may know of it before the message is credited.
   kept.read_next();
   EXPECT_TRUE(kept.through(0));
   EXPECT_TRUE(Toy({sender, program({wait(0), credit(0)})}, {{4}}, 8).through(0));

@@ -40,7 +40,7 @@ TEST(Price, WhatOverlapsShares) {
   EXPECT_NEAR(priced(plan, 12000000, t), 1.5 * alone, 1e-9);
 }
 
-// The sender's next message but one mailbox waits for the first to be returned.
+// The sender's next message but one mailbox waits for the first to be credited.
 TEST(Price, AFullMailboxHoldsItsSender) {
   const double m = 12e6;
   Topology t = star(3, 0);
@@ -67,8 +67,8 @@ TEST(Price, AFullMailboxHoldsItsSender) {
     return priced(plan, 36000000, t);
   };
   const double alone = m / kBandwidth;
-  EXPECT_NEAR(seconds(cost::kFabricMailbox), alone, 1e-9);
-  EXPECT_NEAR(seconds(cost::kFabricMailbox + 1), 2 * alone, 1e-9);
+  EXPECT_NEAR(seconds(kFabricMailboxDepth), alone, 1e-9);
+  EXPECT_NEAR(seconds(kFabricMailboxDepth + 1), 2 * alone, 1e-9);
 }
 
 TEST(Price, RatesAndSteps) {

@@ -66,7 +66,7 @@ def test_every_plan_can_be_drawn(name):
     schedule = schedule_of(name, ranks)
     for message in schedule.messages:
         assert message.sent <= message.arrived <= message.received <= schedule.end
-        assert message.received <= message.returned
+        assert message.received <= message.credited
     for task in schedule.tasks:
         assert 0 <= task.start < task.end <= schedule.end
     root = ET.fromstring(pattern(schedule))

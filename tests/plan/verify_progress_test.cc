@@ -111,15 +111,15 @@ const std::vector<Wrong> kDeadlock = {
     {"crossed_waits", Collective::kBarrier, 2, crossed_waits, Fault::kDeadlock, 0, "wait 1",
      "a message from rank 1 on channel 0; rank 1 waits for rank 0"},
     {"too_few_slots", kBroadcast, 2, pairs(1), Fault::kDeadlock, 0, "copy output[1]",
-     "its slot to come back from rank 1"},
+     "its slot to be credited by rank 1"},
     {"crossed_flushes", Collective::kAllgather, 2, crossed_flushes, Fault::kDeadlock, 0, "flush",
-     "its puts to be returned by rank 1"},
+     "its puts to be credited by rank 1"},
     {"waits_for_nothing", Collective::kBarrier, 2, waits_for_nothing, Fault::kDeadlock, 0, "wait 1",
      "rank 1 is through"},
     {"full_mailbox", kBroadcast, 2, late_reader, Fault::kDeadlock, 0, "signal",
      "room in the mailbox of rank 1"},
     {"puts_kept", kBroadcast, 2, never_returned, Fault::kDeadlock, 0, kEnd,
-     "its puts to be returned by rank 1"},
+     "its puts to be credited by rank 1"},
 };
 INSTANTIATE_TEST_SUITE_P(Deadlock, StuckPlan, testing::ValuesIn(kDeadlock), name_of_row);
 
@@ -153,7 +153,7 @@ const std::vector<Wrong> kContract = {
                      take_chunk(b, ch);
                      b.credit(0, ch, b.output());
                    }),
-     Fault::kContract, 1, "credit", "all that it received are returned"},
+     Fault::kContract, 1, "credit", "all that it received are credited"},
 };
 INSTANTIATE_TEST_SUITE_P(Contract, StuckPlan, testing::ValuesIn(kContract), name_of_row);
 

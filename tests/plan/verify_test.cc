@@ -219,7 +219,7 @@ void put_one_shot(Builder& b) {
 
 const std::vector<Wrong> kSlot = {
     {"read_after_return", kBroadcast, 2, root_and_leaf(send_chunk, return_then_read),
-     Fault::kSlotReuse, 1, "copy", "has returned"},
+     Fault::kSlotReuse, 1, "copy", "has credited"},
     {"filled_twice", kBroadcast, 2, root_and_leaf(fill_twice, take_chunk), Fault::kSlotReuse, 0,
      "copy slot[0]", "again"},
     {"put_over_filled", kBroadcast, 2, root_and_leaf(fill_then_put, take_chunk), Fault::kSlotReuse,

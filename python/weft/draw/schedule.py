@@ -51,7 +51,7 @@ class Message:
     sent: float
     arrived: float
     received: float
-    returned: float
+    credited: float
     size: int  # bytes
     value: Value | None  # None: no payload
 
@@ -177,7 +177,7 @@ class _Replay:
         for m in self.sent[done.sent : done.sent + len(step.peers)]:
             message = Message(
                 m.source, m.destination, m.channel, self.numbers, m.sent * self.scale,
-                m.arrived * self.scale, m.received * self.scale, m.returned * self.scale,
+                m.arrived * self.scale, m.received * self.scale, m.credited * self.scale,
                 int(m.bytes), value,
             )  # fmt: skip
             self.messages.append(message)

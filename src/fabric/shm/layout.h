@@ -19,7 +19,7 @@
 //       0   8  stamp: message number + 1, stored last with release
 //       8  24  header.signature
 //      32   4  header.bytes
-//      36   4  header.own: a Route
+//      36   4  header.own: a Transfer
 //      40  16  header.input, header.output  |  payload of 1 .. 24 bytes: one line is
 //      56   8  place of a longer payload    |  all that moves for a small message
 //   Body
@@ -44,8 +44,7 @@ namespace weft::shm {
 inline constexpr std::uint32_t kLayoutVersion = 8;
 
 // Messages of a pair and channel on their way: a root far ahead of its readers need not wait.
-inline constexpr std::uint64_t kDepth = 64;
-static_assert(kDepth >= kMailboxDepth);
+inline constexpr std::uint64_t kDepth = kFabricMailboxDepth;
 
 // If lines or the prefetcher's pairs have 128 bytes, neighbours in an inbox still have the same
 // writer and the same reader; two members share a pair only at the bound of their inboxes.
@@ -55,7 +54,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 // How a payload of more than kInlineBytes comes.
-enum class Route : std::uint8_t {
+enum class Transfer : std::uint8_t {
   kStaged,  // it lies in the sender's slot
   kLoaded,  // it lies in the sender's own buffer
   kStored   // the sender has stored it into the receiver's output

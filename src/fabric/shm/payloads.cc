@@ -43,8 +43,8 @@ class Stores {
   LaneHead& head_;
 };
 
-bool any(const Outgoing& out, Route route) {
-  return std::ranges::find(out.readers, static_cast<std::uint8_t>(route), &Reader::route) !=
+bool any(const Outgoing& out, Transfer transfer) {
+  return std::ranges::find(out.readers, static_cast<std::uint8_t>(transfer), &Reader::transfer) !=
          out.readers.end();
 }
 
@@ -54,23 +54,23 @@ bool any(const Outgoing& out, Route route) {
 // are slow, and the next call would store its result into these.
 void ShmEndpoint::prepare(Outgoing& out) {
   for (Reader& reader : out.readers) {
-    Route route = Route::kStaged;
-    if (!out.aimed && out.where) route = Route::kLoaded;
+    Transfer transfer = Transfer::kStaged;
+    if (!out.aimed && out.where) transfer = Transfer::kLoaded;
     if (out.aimed && reader.output) {
-      route = Route::kStored;
+      transfer = Transfer::kStored;
       reader.place = reach(reader.peer, reader.output + reader.offset, out.bytes);
     }
-    reader.route = static_cast<std::uint8_t>(route);
-    reader.holds_source = route == Route::kLoaded;
-    reader.holds_slot = route == Route::kStaged;
+    reader.transfer = static_cast<std::uint8_t>(transfer);
+    reader.holds_source = transfer == Transfer::kLoaded;
+    reader.holds_slot = transfer == Transfer::kStaged;
   }
 }
 
 void ShmEndpoint::post(const Outgoing& out) {
   mark_.check();
   if (out.bytes > kInlineBytes) {
-    if (any(out, Route::kStaged)) stage(out);
-    if (any(out, Route::kStored)) {
+    if (any(out, Transfer::kStaged)) stage(out);
+    if (any(out, Transfer::kStored)) {
       const Stores stores(lane().head, *this);
       for (const Reader& reader : out.readers) {
         if (reader.place) store(reader.place, out);
@@ -90,7 +90,7 @@ void ShmEndpoint::send(const Outgoing& out, const Reader& reader) {
   Entry& entry = box.entry(number);
   entry.header.signature = out.signature;
   entry.header.bytes = static_cast<std::uint32_t>(out.bytes);
-  entry.header.own = reader.route;
+  entry.header.own = reader.transfer;
   if (out.bytes > 0 && out.bytes <= kInlineBytes) {
     std::memcpy(box.payload(number, out.bytes), out.source, out.bytes);
   } else {
@@ -120,9 +120,9 @@ Delivery ShmEndpoint::payload(int peer, int channel, std::uint64_t number, const
   const Entry& entry = box.entry(number);
   const std::uint32_t bytes = entry.header.bytes;
   if (bytes <= kInlineBytes) return {box.payload(number, bytes), bytes};
-  const Route route{static_cast<std::uint8_t>(entry.header.own)};
-  if (route == Route::kStored) return {in_output(mine, entry.place, bytes), bytes};
-  return {reach(peer, {entry.place}, bytes), bytes, route == Route::kLoaded};
+  const Transfer transfer{static_cast<std::uint8_t>(entry.header.own)};
+  if (transfer == Transfer::kStored) return {in_output(mine, entry.place, bytes), bytes};
+  return {reach(peer, {entry.place}, bytes), bytes, transfer == Transfer::kLoaded};
 }
 
 std::byte* ShmEndpoint::reach(int peer, Location where, std::size_t bytes) {

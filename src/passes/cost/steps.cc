@@ -153,7 +153,7 @@ bool TimeDomain::credit(int rank, std::int32_t number) {
   const Rank& own = state(rank);
   const Stream& in = stream(at_[0]);
   Entry& entry = streams_.entry(number);
-  if (timeline_) timeline_->messages[static_cast<std::size_t>(entry.record)].returned = own.now;
+  if (timeline_) timeline_->messages[static_cast<std::size_t>(entry.record)].credited = own.now;
   entry.time = own.now + in.route.latency;
   entry.depth = own.heard;
   Slot& slot = this->slot(in.from, entry.slot);
@@ -165,17 +165,12 @@ bool TimeDomain::credit(int rank, std::int32_t number) {
 
 void TimeDomain::nothing_to_credit(int) {
   throw InvalidPlan(programs_.shape().algorithm +
-                    ": a message is returned that was not received: `weft verify` says where");
+                    ": a message is credited that was not received: `weft verify` says where");
 }
 
 // All own puts have been read.
 void TimeDomain::flush(int rank) {
   wait_until(rank, state(rank).puts_read, state(rank).puts_depth);
-}
-
-void TimeDomain::native(int) {
-  throw Unsupported(programs_.shape().algorithm +
-                    " is the fabric's own function, of which nothing is known: it has no price");
 }
 
 }  // namespace weft::cost

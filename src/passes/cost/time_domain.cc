@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "plan/verbs.h"
 #include "weft/error.h"
 
 namespace weft::cost {
@@ -20,8 +21,12 @@ TimeDomain::TimeDomain(const Programs& programs, const Call& call, const Topolog
       rates_(rates_at(topology, call.buffers)),
       timeline_(timeline) {
   for (const Topology::Link& link : topology.links) has_memory_ = has_memory_ || link.memory;
-  for (int i = 0; i < programs.count(); ++i)
+  for (int i = 0; i < programs.count(); ++i) {
+    if (is_opaque(programs.program(i)))
+      throw Unsupported(programs.shape().algorithm +
+                        " is the fabric's own function, of which nothing is known: no price");
     prepared_.emplace_back(programs.program(i), call.cut.input, call.cut.output, call.cut.chunk);
+  }
   for (int rank = 0; rank < programs.shape().ranks; ++rank) ready_.push_back(rank);
 }
 

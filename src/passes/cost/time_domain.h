@@ -3,7 +3,7 @@
 // messages travel is another's affair (carry): the cost model's (pricing.h) or a simulated
 // network's (src/simulate).
 //
-// A message's depth is one more than that of the latest message, returned slot or flushed put that
+// A message's depth is one more than that of the latest message, credited slot or flushed put that
 // its sender has seen; and than that of the message before on its stream, which it follows, or
 // on its port if the rank has one port. So what is sent after depth d is resolved is deeper than d.
 #pragma once
@@ -27,9 +27,6 @@ struct Cut {
   std::size_t chunk = 1;  // elements
 };
 
-// Entries of a mailbox of Weft's own fabrics.
-inline constexpr int kFabricMailbox = 64;
-
 // The part of a call that is equal for all ranks.
 struct Call {
   Cut cut;
@@ -39,7 +36,7 @@ struct Call {
   bool symmetric = false;
   bool in_place = true;  // a copy from input to output is none
   double buffers = 0;    // bytes of a rank's buffers together
-  int mailbox = kFabricMailbox;
+  int mailbox = kFabricMailboxDepth;
 };
 
 struct Entry : execute::Entry {
@@ -126,7 +123,6 @@ class TimeDomain : protected execute::Machine<TimeDomain, Types> {
   bool credit(int rank, std::int32_t entry);
   void nothing_to_credit(int rank);
   void flush(int rank);
-  [[noreturn]] void native(int rank);
   void take_slot(int rank, int channel);
   void take_slots(int rank);
   void take_entries(int rank);

@@ -79,7 +79,7 @@ bool ValueDomain::load_slot(int rank, const Operand& operand, std::vector<Value>
   };
   const execute::Stream& in = streams_[streams_.find(from, rank, operand.channel)];
   if (in.first == in.waited)
-    return complain(Fault::kSlotReuse, "which it has not received or has returned");
+    return complain(Fault::kSlotReuse, "which it has not received or has credited");
   const Entry& entry = streams_.entry(in.first);
   Message& message = messages_[entry.message];
   if (message.bare())

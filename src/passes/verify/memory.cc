@@ -39,7 +39,7 @@ void Memory::start(const Access& by) {
 }
 
 Conflict Memory::written(const Cell& cell, const Access& by, const Clocks& clocks) const {
-  if (cell.landing == kNone && clocks.covers(by.rank, cell.write)) return {};
+  if (cell.delivery == kNone && clocks.covers(by.rank, cell.write)) return {};
   return {cell.write, true};
 }
 
@@ -73,7 +73,7 @@ Conflict Memory::write(Cell& cell, const Access& by, const Clocks& clocks) {
   cell.write = by;
   cell.read = {};
   cell.reads = kNone;
-  cell.landing = kNone;
+  cell.delivery = kNone;
   return conflict;
 }
 

@@ -25,7 +25,7 @@ struct Cell {
   std::uint32_t reads = kNone;  // else where in Memory the last read of each rank is
   std::uint32_t puts = kNone;   // list of puts that may still read this cell
   Event writer = kNoEvent;      // the step that wrote the value; none: it was there before
-  MessageId landing = kNone;    // a one-sided put that its target has not received yet
+  MessageId delivery = kNone;   // a one-sided put that its target has not received yet
 };
 
 // An access that is not ordered after an earlier one.

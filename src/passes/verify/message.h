@@ -1,4 +1,4 @@
-// What the verifier knows of a message besides who has received and returned it.
+// What the verifier knows of a message besides who has received and credited it.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plan/check.h"
+#include "plan/verbs.h"
 #include "weft/collective.h"
 
 namespace weft::verifier {
@@ -136,7 +137,7 @@ bool can_alias(const PlanShape& shape, const Scenario& size, int rank) {
   return has_input(shape, rank) && has_output(shape, rank);
 }
 
-// Trips of a section that its sends on `channel` can be ahead of what is returned.
+// Trips of a section that its sends on `channel` can be ahead of what is credited.
 int trips_under_way(const Section& section, int channel, int slots) {
   int sends = 0;
   bool filled = false;
@@ -144,7 +145,7 @@ int trips_under_way(const Section& section, int channel, int slots) {
     for (const Operand& operand : step.dst)
       filled = filled || (operand.buffer == Buffer::kSlot && operand.channel == channel);
     if (step.channel != channel) continue;
-    if (step.verb == Verb::kSignal || step.verb == Verb::kPut) ++sends;
+    if (traits_of(step.verb).sends()) ++sends;
     filled = filled || step.verb == Verb::kPut;
   }
   if (sends == 0) return 0;

@@ -125,7 +125,7 @@ bool ValueDomain::deliver(int rank, const Step& step, Message& message) {
     destination.delivered = true;
     store_cells(rank, destination.target, message.values);
     for (std::size_t k = 0; k < message.count; ++k)
-      memory[destination.target + k].landing = static_cast<MessageId>(messages_.size());
+      memory[destination.target + k].delivery = static_cast<MessageId>(messages_.size());
   }
   return true;
 }
@@ -161,17 +161,17 @@ void ValueDomain::wait(int rank, std::int32_t number) {
   state(rank).heard[static_cast<std::size_t>(from)] = state(rank).run + 1;
   if (message.bare()) state(rank).announced[static_cast<std::size_t>(from)] = state(rank).run + 1;
   if (message.destinations[entry.destination].delivered)
-    land(rank, entry.message, message.destinations[entry.destination].target);
+    accept_put(rank, entry.message, message.destinations[entry.destination].target);
 }
 
 // A payload put into an output has certainly arrived when the owner has the message, not before.
-void ValueDomain::land(int rank, MessageId id, std::size_t target) {
+void ValueDomain::accept_put(int rank, MessageId id, std::size_t target) {
   const Message& message = messages_[id];
   Memory& memory = memory_of(rank);
   for (std::size_t i = 0; i < message.count; ++i) {
     Cell& cell = memory[target + i];
-    if (cell.landing != id) continue;  // overwritten, which was a race
-    cell.landing = kNone;
+    if (cell.delivery != id) continue;  // overwritten, which was a race
+    cell.delivery = kNone;
     cell.write = now(rank);
   }
 }
@@ -185,20 +185,14 @@ bool ValueDomain::credit(int rank, std::int32_t entry) {
 void ValueDomain::nothing_to_credit(int rank) {
   const execute::Stream& in = streams_[at_[0]];
   fault(Fault::kContract, rank,
-        "returns a message of rank " + std::to_string(in.from) + " on channel " +
-            std::to_string(in.channel) + ", but all that it received are returned");
+        "credits a message of rank " + std::to_string(in.from) + " on channel " +
+            std::to_string(in.channel) + ", but all that it received are credited");
 }
 
 // All of the rank's puts are read for good.
 void ValueDomain::flush(int rank) {
   for (MessageId id : state(rank).puts) messages_[id].flush = now(rank);
   state(rank).puts.clear();
-}
-
-void ValueDomain::native(int rank) {
-  fault(Fault::kOpaque, rank,
-        "is the fabric's own function, of which nothing is known: not proved");
-  stopped_ = true;
 }
 
 }  // namespace weft::verifier

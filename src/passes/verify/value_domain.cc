@@ -142,7 +142,7 @@ std::string ValueDomain::stands_at(int rank) {
 // Only those that are in a circle, or wait for one that is through: the others wait for them.
 void ValueDomain::report_stuck() {
   constexpr const char* kWhat[] = {"", "a message from ", "room in the mailbox of ",
-                                   "its slot to come back from ", "its puts to be returned by "};
+                                   "its slot to be credited by ", "its puts to be credited by "};
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     if (state(rank).through) continue;
     const int peer = waits_for(rank);

@@ -34,7 +34,7 @@ struct Rank : execute::Rank {
   Event event = 0;  // the step under way
   std::vector<OwnSlot> slots = {};
   std::vector<MessageId> puts = {};         // not flushed
-  int held = 0;                             // messages that it has received and not returned
+  int held = 0;                             // messages that it has received and not credited
   std::vector<std::size_t> announced = {};  // by owner: run + 1 of its last payload-free message
   std::vector<std::size_t> heard = {};      // by owner: run + 1 of its last message of any kind
 };
@@ -87,12 +87,11 @@ class ValueDomain : private execute::Machine<ValueDomain, Types> {
   bool credit(int rank, std::int32_t entry);
   void nothing_to_credit(int rank);
   void flush(int rank);
-  void native(int rank);
   bool same_size(int rank, std::size_t extent, Sum sum, const std::string& other, Event event);
   bool same_size(int rank, const Message& message);
   Message message_of(int rank) const;
   void send(int rank, Message message);
-  void land(int rank, MessageId id, std::size_t target);
+  void accept_put(int rank, MessageId id, std::size_t target);
 
   // access.cc: operands.
   bool locate(int rank, const Operand& operand, std::size_t& first);

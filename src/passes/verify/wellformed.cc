@@ -6,6 +6,7 @@
 #include "passes/verify/excess.h"
 #include "passes/verify/scenario.h"
 #include "plan/check.h"
+#include "plan/verbs.h"
 #include "weft/collective.h"
 
 namespace weft::verifier {
@@ -43,10 +44,10 @@ std::string fault_of_shape(const Step& step) {
   if (step.verb == Verb::kCopy && step.src.size() != 1) return "copies other than one source";
   if (step.dst.size() > 1 && step.dst[0] == step.dst[1]) return "names one destination twice";
   if (step.verb == Verb::kPut && step.src.size() != 1) return "puts other than one source";
-  if ((step.verb == Verb::kWait || step.verb == Verb::kCredit) && step.peers.size() != 1)
-    return "names other than one source";
-  bool moves = step.verb == Verb::kCopy || step.verb == Verb::kReduce || step.verb == Verb::kPut;
-  if (!moves && (!step.dst.empty() || !step.src.empty())) return "has operands, but moves nothing";
+  const VerbTraits& verb = traits_of(step.verb);
+  if (verb.peers == Peers::kSource && step.peers.size() != 1) return "names other than one source";
+  if (!verb.moves && (!step.dst.empty() || !step.src.empty()))
+    return "has operands, but moves nothing";
   return {};
 }
 
@@ -109,23 +110,18 @@ std::string fault_of_plan(const Plan& plan) {
   return {};
 }
 
-bool is_native(const Section& section) {
-  return std::ranges::any_of(section.steps,
-                             [](const Step& step) { return step.verb == Verb::kNative; });
-}
-
-// What is native is alone: nothing else may run while nobody knows what it does.
-std::string fault_of_native(const Program& program, const PlanShape& shape) {
-  if (std::ranges::none_of(program, is_native)) return {};
+// Nothing else may run while nobody knows what an opaque step does.
+std::string fault_of_opaque(const Program& program, const PlanShape& shape) {
+  if (!is_opaque(program)) return {};
   const bool alone = program.size() == 1 && program[0].steps.size() == 1 &&
                      program[0].rounds == 1 && !program[0].chunked && shape.channels.empty();
-  return alone ? "" : "runs the native function beside other things: leave it alone in one once()";
+  return alone ? "" : "has an opaque step beside other things: leave it alone in one once()";
 }
 
 // The first step of a rank that breaks a rule. Returns what, and where in `position`.
 std::string fault_of_program(const Plan& plan, RankPosition& position) {
   const Program& program = plan.programs[static_cast<std::size_t>(position.rank)];
-  if (auto fault = fault_of_native(program, plan.shape); !fault.empty()) return fault;
+  if (auto fault = fault_of_opaque(program, plan.shape); !fault.empty()) return fault;
   for (const Section& section : program) {
     position.step = 0;
     if (section.rounds < 1) return "a section has no round";
@@ -162,6 +158,13 @@ void check_form(const Plan& plan, Findings& findings) {
     auto fault = fault_of_program(plan, position);
     if (!fault.empty()) findings.add(Fault::kMalformed, plan, position, fault);
   }
+  const auto opaque = std::ranges::find_if(plan.programs, is_opaque);
+  if (findings.any() || opaque == plan.programs.end()) return;
+  RankPosition position;
+  position.rank = static_cast<int>(opaque - plan.programs.begin());
+  position.step = 0;
+  findings.add(Fault::kOpaque, plan, position,
+               "is the fabric's own function, of which nothing is known: not proved");
 }
 
 }  // namespace weft::verifier

@@ -5,8 +5,8 @@
 
 namespace weft::verifier {
 
-// Adds a kMalformed finding for every rank's first broken rule. Only a plan without any
-// may be executed.
+// Adds a kMalformed finding for every rank's first broken rule; without one, a kOpaque finding if a
+// step is opaque. Only a plan without any may be executed.
 void check_form(const Plan& plan, Findings& findings);
 
 }  // namespace weft::verifier

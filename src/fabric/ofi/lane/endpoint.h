@@ -22,7 +22,7 @@
 namespace weft::ofi {
 
 // How a payload of more than kInlineBytes goes.
-enum class Route : std::uint8_t {
+enum class Transfer : std::uint8_t {
   kStaged,  // from a slot: with its message or, if it is too long, into the peer's mirror before it
   kCarried,   // with its message, from the caller's memory. The slot stays empty, and is taken all
               // the same: slots are what keeps a sender from getting further ahead than was proved.

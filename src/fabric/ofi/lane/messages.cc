@@ -13,18 +13,20 @@ namespace weft::ofi {
 void OfiEndpoint::prepare(Outgoing& out) {
   const bool carried = parts_.port->seals() && out.bytes <= parts_.port->eager();
   for (Reader& reader : out.readers) {
-    const Route route = may_deliver(out, reader) ? Route::kDelivered
-                        : carried                ? Route::kCarried
-                                                 : Route::kStaged;
-    reader.route = static_cast<std::uint8_t>(route);
-    reader.holds_source = route != Route::kStaged;
+    const Transfer transfer = may_deliver(out, reader) ? Transfer::kDelivered
+                              : carried                ? Transfer::kCarried
+                                                       : Transfer::kStaged;
+    reader.transfer = static_cast<std::uint8_t>(transfer);
+    reader.holds_source = transfer != Transfer::kStaged;
     reader.holds_slot = true;
   }
 }
 
 void OfiEndpoint::post(const Outgoing& out) {
   mark_.check();
-  const auto staged = [](const Reader& reader) { return Route{reader.route} == Route::kStaged; };
+  const auto staged = [](const Reader& reader) {
+    return Transfer{reader.transfer} == Transfer::kStaged;
+  };
   if (out.bytes > kInlineBytes && std::ranges::any_of(out.readers, staged)) stage(out);
   for (const Reader& reader : out.readers) send(out, reader);
 }
@@ -53,11 +55,11 @@ void OfiEndpoint::send(const Outgoing& out, const Reader& reader) {
 void OfiEndpoint::send_long(const Outgoing& out, const Reader& reader, MessagePacket& packet) {
   Peer& to = at(reader.peer);
   Link& link = to.remote->link();
-  const Route route{reader.route};
-  if (route == Route::kDelivered) return deliver(out, reader, packet);
-  packet.tail = route == Route::kCarried ? sizeof(Seal) : 0;
+  const Transfer transfer{reader.transfer};
+  if (transfer == Transfer::kDelivered) return deliver(out, reader, packet);
+  packet.tail = transfer == Transfer::kCarried ? sizeof(Seal) : 0;
   Payload lying =
-      route == Route::kCarried ? Payload{nullptr, out.source, out.bytes} : lies_in_slot(out);
+      transfer == Transfer::kCarried ? Payload{nullptr, out.source, out.bytes} : lies_in_slot(out);
   if (out.bytes <= parts_.port->eager()) {
     return parts_.port->send(link, &packet, MessagePacket::kHead, std::move(lying),
                              account(reader.peer));

@@ -41,8 +41,8 @@ inline constexpr std::uint32_t kWireVersion = 8;
 static_assert(std::endian::native == std::endian::little);
 
 // Messages of a pair and channel on their way.
-inline constexpr std::uint64_t kDepth = 64;
-static_assert(kDepth >= kMailboxDepth && kMaxChannels <= 8);
+inline constexpr std::uint64_t kDepth = kFabricMailboxDepth;
+static_assert(kDepth <= 64 && kMaxChannels <= 8);
 inline constexpr std::uint32_t kMostPairs = 1u << 23;
 
 enum class PacketKind : std::uint8_t { kJoined = 1, kMessage, kCredit };
