@@ -42,7 +42,7 @@ const std::byte* Run::received(const Operand& slot, std::size_t elements) {
   const LaneState::Traffic& with = lane_->traffic(peer, channel);
   if (with.credited == with.waited) [[unlikely]]
     refuse("reads a message of rank " + std::to_string(peer) + " that it has not received");
-  const Delivery here = lane_->endpoint.payload(peer, channel, with.credited, buffers_);
+  const Delivery here = lane_->endpoint.payload(peer, channel, with.credited, out_.buffers);
   const Width width = binding_->plan->shape.channels[slot.channel].width;
   if (here.bytes != elements * binding_->bytes_in(width)) [[unlikely]]
     refuse("reads " + std::to_string(elements) + " elements of a message of rank " +

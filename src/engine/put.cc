@@ -5,19 +5,21 @@
 
 namespace weft {
 
-Outgoing Run::outgoing(const Step& step, std::size_t elements) {
-  Outgoing out;
-  out.channel = channel_of(step.channel);
-  out.signature = binding_->signature;
-  if (binding_->count_by_pair) out.signature.count = elements;
-  out.buffers = buffers_;
+Outgoing& Run::outgoing(const Step& step, std::size_t elements) {
+  out_.channel = channel_of(step.channel);
+  if (binding_->count_by_pair) out_.signature.count = elements;
   readers_.clear();
   for (const Index& index : step.peers) {
     const int peer = peer_of(index);
-    readers_.push_back({.peer = peer, .number = lane_->traffic(peer, out.channel).posted});
+    readers_.push_back({.peer = peer, .number = lane_->traffic(peer, out_.channel).posted});
   }
-  out.readers = readers_;
-  return out;
+  out_.readers = readers_;
+  out_.source = nullptr;
+  out_.bytes = 0;
+  out_.where = {};
+  out_.aimed = false;
+  out_.slot = nullptr;
+  return out_;
 }
 
 bool Run::room(const Step& step) {
@@ -37,7 +39,7 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
   if (!room(step)) return false;
   if (read_in_place_) confirm_reads();
   const Span part = span(now, chunk);
-  Outgoing out = outgoing(step, now.elements);
+  Outgoing& out = outgoing(step, now.elements);
   out.bytes = part.count * binding_->element;
   out.source = user(step.src[0], place(now, step.dst.size()), part);
   if (out.bytes <= kInlineBytes) {

@@ -50,7 +50,8 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
   blocked_on_ = -1;
   read_in_place_ = false;
   unread_puts_.clear();
-  buffers_ = buffers_of(binding);
+  out_.signature = binding.signature;
+  out_.buffers = buffers_of(binding);
   const PlanShape& shape = binding.plan->shape;
   peer_buffers_.assign(static_cast<std::size_t>(shape.ranks), {});
   std::size_t base = 0;
@@ -68,7 +69,7 @@ bool Run::advance() {
   const Program& program = binding_->plan->program;
   while (at_.section < program.size()) {
     for (; at_.settle(round_); ++at_.step)
-      if (!go(round_.steps[at_.step], at_.chunk(round_))) return false;
+      if (!go(round_.steps[at_.step], at_.chunk)) return false;
     if (at_.next_round(program)) round_.prepare(*binding_, at_.section, at_.round);
   }
   if (!flushed()) return false;
@@ -88,7 +89,7 @@ std::string Run::where() const {
   if (at_.section >= program.size()) return "the end of " + text;
   return "step " + std::to_string(at_.step + 1) + " \"" +
          to_text(program[at_.section].steps[at_.step]) + "\", chunk " +
-         std::to_string(at_.chunk(round_)) + " of " + text;
+         std::to_string(at_.chunk) + " of " + text;
 }
 
 }  // namespace weft

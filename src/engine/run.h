@@ -64,13 +64,14 @@ class Run {
   void combine(std::size_t count, double scale, kernels::Order order);
   bool put(const Prepared& now, std::size_t chunk);
   // A message of this step, without a payload yet, to its peers.
-  Outgoing outgoing(const Step& step, std::size_t elements);
+  Outgoing& outgoing(const Step& step, std::size_t elements);
   void aim(const Prepared& now, const Span& part, Outgoing& out);
   void send(const Step& step, const Outgoing& out, std::size_t slot_begin);
   bool signal(const Prepared& now);
   bool wait(const Prepared& now);
   void credit(const Step& step);
-  bool flushed();
+  bool flushed() { return unread_puts_.empty() || puts_are_read(); }
+  bool puts_are_read();
   bool native();
 
   Span span(const Prepared& now, std::size_t chunk) const {
@@ -131,8 +132,8 @@ class Run {
   std::array<Filled, kMaxChannels> filled_;
   std::array<std::size_t, kMaxChannels> slot_base_{};
 
-  Buffers buffers_;
-  std::vector<Reader> readers_;  // of the message that is being sent
+  Outgoing out_;                 // the message that is being sent, and the buffers of the call
+  std::vector<Reader> readers_;  // its readers
   struct UnreadPut {             // a put by reference that may not have been read
     int peer, channel;
     std::uint64_t number;

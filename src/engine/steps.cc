@@ -93,7 +93,7 @@ bool Run::signal(const Prepared& now) {
   if (!room(step)) return false;
   if (read_in_place_) confirm_reads();
   Filled& filled = filled_[step.channel];
-  Outgoing out = outgoing(step, now.elements);
+  Outgoing& out = outgoing(step, now.elements);
   if (!filled.full) {
     send(step, out, 0);
     return true;
@@ -101,6 +101,10 @@ bool Run::signal(const Prepared& now) {
   filled.full = false;
   out.bytes = filled.bytes;
   out.source = filled.data;
+  if (out.bytes <= kInlineBytes) {
+    send(step, out, 0);
+    return true;
+  }
   const std::size_t begin = slot_offset(step.channel);
   Slot slot{filled.data, lane_->slots.where(begin), true};
   out.slot = &slot;
@@ -133,7 +137,7 @@ void Run::credit(const Step& step) {
   lane_->endpoint.credit(peer, channel, ++with.credited);
 }
 
-bool Run::flushed() {
+bool Run::puts_are_read() {
   std::erase_if(unread_puts_, [&](const UnreadPut& put) {
     return lane_->endpoint.settled(put.peer, put.channel, put.number, put.bytes);
   });

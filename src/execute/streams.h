@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace weft::execute {
@@ -28,8 +29,29 @@ struct Stream {
   int entries = 0;
 };
 
+// Numbered values that never move, for millions of them.
+template <typename T>
+class Pool {
+ public:
+  T& operator[](std::int32_t number) {
+    return blocks_[static_cast<std::size_t>(number) / kBlock]
+                  [static_cast<std::size_t>(number) % kBlock];
+  }
+  // The number of a new one.
+  std::int32_t add() {
+    if (static_cast<std::size_t>(size_) == blocks_.size() * kBlock)
+      blocks_.push_back(std::make_unique<T[]>(kBlock));
+    return size_++;
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 1024;
+  std::vector<std::unique_ptr<T[]>> blocks_;
+  std::int32_t size_ = 0;
+};
+
 // Streams by their ends, found by a hash. What a domain knows of them besides is in its `E` and
-// `S`, which derive from the above. References hold until the next find() or post().
+// `S`, which derive from the above. References to streams hold until the next find().
 template <typename E, typename S>
 class Streams {
  public:
@@ -53,7 +75,7 @@ class Streams {
     return keys_[place].number;
   }
   S& operator[](std::int32_t stream) { return streams_[static_cast<std::size_t>(stream)]; }
-  E& entry(std::int32_t number) { return entries_[static_cast<std::size_t>(number)]; }
+  E& entry(std::int32_t number) { return entries_[number]; }
   std::int32_t size() const { return static_cast<std::int32_t>(streams_.size()); }
 
   // Whether the next message finds an entry.
@@ -61,9 +83,8 @@ class Streams {
     return stream.entries < depth_ || stream.oldest != stream.first;
   }
   // The credited message whose entry the next one takes; null: it gets a new one.
-  const E* replaced(const S& stream) const {
-    if (stream.entries < depth_) return nullptr;
-    return &entries_[static_cast<std::size_t>(stream.oldest)];
+  const E* replaced(const S& stream) {
+    return stream.entries < depth_ ? nullptr : &entry(stream.oldest);
   }
   // Appends a message to a stream that has room, in an entry like new.
   std::int32_t post(std::int32_t stream) {
@@ -71,8 +92,7 @@ class Streams {
     std::int32_t number = to.oldest;
     if (to.entries < depth_) {
       ++to.entries;
-      number = static_cast<std::int32_t>(entries_.size());
-      entries_.emplace_back();
+      number = entries_.add();
     } else {
       to.oldest = entry(number).next;
       entry(number) = {};
@@ -109,7 +129,7 @@ class Streams {
   int ranks_, channels_, depth_;
   std::vector<Key> keys_;
   std::vector<S> streams_;
-  std::vector<E> entries_;
+  Pool<E> entries_;
 };
 
 }  // namespace weft::execute

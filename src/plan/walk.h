@@ -49,17 +49,19 @@ struct Position {
   std::size_t section = 0;
   int round = 0;
   std::size_t trip = 0, step = 0;
+  std::size_t chunk = 0;  // that the step at hand works on
 
   // Goes on to the next step of `now`, its round, that runs, from where it stands. False: the
   // round is over.
   bool settle(const PreparedRound& now) {
     for (; trip < now.trips; ++trip, step = 0)
-      for (; step < now.steps.size(); ++step)
-        if (chunk(now) < now.steps[step].chunks) return true;
+      for (; step < now.steps.size(); ++step) {
+        const PreparedStep& at = now.steps[step];
+        chunk = trip - at.step->lag;  // before the step's first trip it wraps to something huge
+        if (chunk < at.chunks) return true;
+      }
     return false;
   }
-  // Before the step's first trip the difference wraps to something huge.
-  std::size_t chunk(const PreparedRound& now) const { return trip - now.steps[step].step->lag; }
   // To the beginning of the next round. False: the program is over.
   bool next_round(const Program& program) {
     trip = step = 0;
@@ -103,7 +105,7 @@ class Cursor {
   int round() const { return at_.round; }
   std::size_t trip() const { return at_.trip; }
   std::size_t at() const { return at_.step; }  // of the section's steps
-  std::size_t chunk() const { return at_.chunk(*round_); }
+  std::size_t chunk() const { return at_.chunk; }
   std::size_t chunks() const { return now_->chunks; }
   // The elements of the step's extent, and the part of them that is the chunk at hand; the whole
   // where the section is not chunked.

@@ -39,14 +39,16 @@ struct Call {
   int mailbox = kFabricMailboxDepth;
 };
 
+// A million of them are kept: the order of members leaves no gaps.
 struct Entry : execute::Entry {
+  bool placed = false;  // its payload is where its reader will copy it to
   // When it arrives, and its depth. Once it is credited: when its sender knows that, and the depth
   // of that.
   double time = 0;
   std::int32_t depth = 0;
   std::int32_t record = 0;  // its number in the timeline
-  bool placed = false;      // its payload is where its reader will copy it to
 };
+static_assert(sizeof(Entry) == 32);
 
 struct Stream : execute::Stream {
   Route route;
