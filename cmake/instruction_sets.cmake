@@ -10,7 +10,7 @@ function(weft_instruction_sets sources)
     set(file "${PROJECT_SOURCE_DIR}/src/kernels/isa_${isa}.cc")
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
       set_source_files_properties("${file}" PROPERTIES
-        COMPILE_OPTIONS "${weft_isa_${isa}}" SKIP_PRECOMPILE_HEADERS ON)
+        COMPILE_OPTIONS "${weft_isa_${isa}}")
     else()
       list(REMOVE_ITEM kept "${file}")
     endif()

@@ -76,5 +76,7 @@ if(NOT WEFT_SANITIZE MATCHES "thread")
   # Not by __FILE__: a compiler cache makes that relative to the build directory.
   set_source_files_properties(tests/plan/algorithms_test.cc PROPERTIES COMPILE_DEFINITIONS
     "WEFT_GOLDEN=\"${PROJECT_SOURCE_DIR}/tests/plan/golden\"")
+endif()
+if(NOT WEFT_SANITIZE)
   weft_add_mutants()
 endif()

@@ -349,10 +349,16 @@ def _serve(descriptor: int, rank: int, size: int) -> None:
             message = pipe.recv_bytes()
         except (EOFError, ConnectionError):
             return
-        before = dict(os.environ)
+        before = _settings()
         pipe.send(("done", _call(message, pipe, rank, size)))
-        os.environ.clear()
+        for name in _settings().keys() - before.keys():
+            del os.environ[name]
         os.environ.update(before)
+
+
+def _settings() -> dict[str, str]:
+    """Weft's variables. What a call does to them ends with it: the next may be another module's."""
+    return {name: value for name, value in os.environ.items() if name.startswith("WEFT_")}
 
 
 def _call(message: bytes, pipe: Connection, rank: int, size: int) -> dict[str, Any]:

@@ -7,7 +7,6 @@ namespace weft {
 
 namespace {
 
-std::string rank(int peer) { return "rank " + std::to_string(peer); }
 
 }  // namespace
 
@@ -176,8 +175,8 @@ void PointToPoint::fail_all(std::exception_ptr error, Finished& finished) {
 
 void PointToPoint::check_unmatched(const Operation& operation, const char* what) {
   bool any = operation.peer == kAnySource;
-  std::string text = rank(me_) + " waits to " + (operation.sends ? "send to " : "receive from ") +
-                     (any ? "any rank" : rank(operation.peer)) + " with tag " +
+  std::string text = rank_text(me_) + " waits to " + (operation.sends ? "send to " : "receive from ") +
+                     (any ? "any rank" : rank_text(operation.peer)) + " with tag " +
                      std::to_string(operation.tag) + what;
   bool all_lost = true;
   std::string lost;

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "comm/match.h"
@@ -20,6 +21,8 @@
 #include "engine/lane.h"
 
 namespace weft {
+
+inline std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
 
 class PointToPoint : public Driven {
  public:

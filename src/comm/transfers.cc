@@ -12,8 +12,6 @@ constexpr int kEnvelope = 0;
 constexpr int kGo = 1;
 constexpr int kData = 2;
 
-std::string rank(int peer) { return "rank " + std::to_string(peer); }
-
 }  // namespace
 
 bool PointToPoint::room(int peer, int channel) {
@@ -78,9 +76,9 @@ void PointToPoint::met(Owned receive, Envelope envelope, Finished& finished) {
   receive->peer = receive->state->source = envelope.source;
   receive->number = envelope.signature.sequence;
   if (envelope.signature.count != receive->count || theirs != receive->dtype) {
-    std::string text = rank(me_) + " receives " + std::to_string(receive->count) + " " +
+    std::string text = rank_text(me_) + " receives " + std::to_string(receive->count) + " " +
                        std::string(name_of(receive->dtype)) + " with tag " +
-                       std::to_string(receive->tag) + ", " + rank(envelope.source) + " sends " +
+                       std::to_string(receive->tag) + ", " + rank_text(envelope.source) + " sends " +
                        std::to_string(envelope.signature.count) + " " +
                        std::string(name_of(theirs)) + ": give both the same count and dtype";
     from.incoming.push_back(std::move(receive));  // where its failure finds it
@@ -119,7 +117,7 @@ bool PointToPoint::take_goes(int peer) {
     auto send = to.announced.extract(arrived->signature.sequence);
     ++with.waited;
     endpoint_->credit(peer, kGo, ++with.credited);
-    if (send.empty()) throw InternalError(rank(peer) + " answers a send that was not made");
+    if (send.empty()) throw InternalError(rank_text(peer) + " answers a send that was not made");
     to.outgoing.push_back(std::move(send.mapped()));
     moved = true;
   }

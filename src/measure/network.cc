@@ -8,7 +8,7 @@
 namespace weft::measuring {
 namespace {
 
-constexpr int kTrips = 20;                     // of a message, there and back, between two looks
+constexpr int kTripsOverNetwork = 20;                     // of a message, there and back, between two looks
 constexpr std::size_t kPieces = 32;            // in a row
 constexpr double kSent = kPieces * kFarPiece;  // bytes
 
@@ -71,7 +71,7 @@ Network measure_network(Probe& probe, const Members& nodes, int times) {
     const int a = pairs.from[0], b = pairs.to[0];
     probe.communicator().barrier();
     const bool concerned = probe.rank() == a || probe.rank() == b;
-    const double mine = concerned ? latency(probe, a, b, kTrips, times) / 2 : 0;
+    const double mine = concerned ? latency(probe, a, b, kTripsOverNetwork, times) / 2 : 0;
     seen.latency.push_back(probe.sum(mine));
     seen.alone.push_back(rate(probe, pairs, 1, seen.latency.back(), times));
     seen.together.push_back(pairs.count() == 1

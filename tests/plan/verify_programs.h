@@ -13,6 +13,12 @@ namespace weft::programs {
 
 using Write = std::function<void(Builder&)>;
 
+inline constexpr auto kAllreduce = Collective::kAllreduce;
+inline constexpr auto kBroadcast = Collective::kBroadcast;
+
+// Of a test's parameter that has a name.
+inline constexpr auto name_of_row = [](const auto& info) { return std::string(info.param.name); };
+
 inline Plan plan_of(Collective collective, int ranks, const Write& write, Params params = {}) {
   Algorithm algorithm;
   algorithm.name = std::string(name_of(collective)) + "/test";

@@ -13,11 +13,6 @@ class StuckPlan : public testing::TestWithParam<Wrong> {};
 
 TEST_P(StuckPlan, IsFound) { expect_found(GetParam()); }
 
-auto name_of_row = [](const auto& info) { return std::string(info.param.name); };
-
-constexpr auto kAllreduce = Collective::kAllreduce;
-constexpr auto kBroadcast = Collective::kBroadcast;
-
 // ------------------------------------------------------------------ deadlock
 
 void crossed_waits(Builder& b) {

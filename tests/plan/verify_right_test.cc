@@ -8,9 +8,6 @@ namespace {
 
 using namespace programs;
 
-constexpr auto kAllreduce = Collective::kAllreduce;
-constexpr auto kBroadcast = Collective::kBroadcast;
-
 struct Right {
   const char* name;
   Collective collective;

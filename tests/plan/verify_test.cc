@@ -13,11 +13,6 @@ class WrongPlan : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongPlan, IsFound) { expect_found(GetParam()); }
 
-auto name_of_row = [](const auto& info) { return std::string(info.param.name); };
-
-constexpr auto kAllreduce = Collective::kAllreduce;
-constexpr auto kBroadcast = Collective::kBroadcast;
-
 // An exchange of inputs between two ranks, then `finish(b, peer, ch)`.
 Write exchange(std::function<void(Builder&, int peer, int ch)> finish) {
   return [finish = std::move(finish)](Builder& b) {

@@ -7,10 +7,10 @@
 namespace weft::composite {
 namespace {
 
-constexpr std::string_view kMark = "both";
+constexpr std::string_view kAddressMark = "both";
 
 Words parse(const std::string& address) {
-  return Words::parse(kMark, address, "the address of two fabrics");
+  return Words::parse(kAddressMark, address, "the address of two fabrics");
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ CompositeFabric::CompositeFabric(std::shared_ptr<Fabric> near, std::shared_ptr<F
 }
 
 std::string CompositeFabric::address() const {
-  return Words{near_->address(), far_->address()}.text(kMark);
+  return Words{near_->address(), far_->address()}.text(kAddressMark);
 }
 
 std::string CompositeFabric::obstacle(const std::string& address) const {

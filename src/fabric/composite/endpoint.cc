@@ -8,7 +8,7 @@
 namespace weft::composite {
 namespace {
 
-constexpr std::string_view kMark = "lanes";
+constexpr std::string_view kTicketMark = "lanes";
 
 }  // namespace
 
@@ -21,7 +21,7 @@ CompositeEndpoint::CompositeEndpoint(std::unique_ptr<Endpoint> near, std::unique
 }
 
 std::string CompositeEndpoint::ticket() const {
-  return Words{near_->ticket(), far_->ticket()}.text(kMark);
+  return Words{near_->ticket(), far_->ticket()}.text(kTicketMark);
 }
 
 void CompositeEndpoint::connect(const std::vector<std::string>& tickets,
@@ -29,7 +29,7 @@ void CompositeEndpoint::connect(const std::vector<std::string>& tickets,
   std::vector<std::string> near, far;
   for (std::size_t i = 0; i < tickets.size(); ++i) {
     const Words words =
-        Words::parse(kMark, tickets[i], "rank " + std::to_string(i) + "'s ticket of two lanes");
+        Words::parse(kTicketMark, tickets[i], "rank " + std::to_string(i) + "'s ticket of two lanes");
     near.push_back(words.near);
     far.push_back(words.far);
   }

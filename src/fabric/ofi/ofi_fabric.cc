@@ -47,7 +47,7 @@ OfiFabric::OfiFabric(const Provider& provider)
   register_heavy_fence();  // if there is none, sleepers look every millisecond
   LiveFd listener = listen_at(provider.rails.front().interface.address);
   address_ = own_address(token_, provider, *parts_.port, listener);
-  const auto find = [this](const Token& token) { return this->find(token); };
+  const auto find = [this](const Token& token) { return remotes_.find(token); };
   server_ =
       std::make_unique<Server>(token_, secret_, std::move(listener), parts_.lanes, find, *watcher_);
   doorkeeper_ = std::make_unique<Doorkeeper>(parts_.port->names(), *watcher_);
@@ -65,7 +65,7 @@ OfiFabric::~OfiFabric() {
 
 void OfiFabric::say_goodbye() {
   const auto deadline = Clock::now() + kGoodbye;
-  const auto peers = remotes();
+  const auto peers = remotes_.all();
   for (const auto& peer : peers) peer->say_bye(deadline);
   for (const auto& peer : peers) peer->await_done(deadline);
   // A write of the other peers may have arrived in part.
@@ -84,30 +84,9 @@ std::string OfiFabric::obstacle(const std::string& address) const {
 }
 
 std::shared_ptr<Remote> OfiFabric::remote(const Address& address) {
-  NoFork no_fork;
-  std::lock_guard lock(mutex_);
-  // A lost peer is kept only as long as one of its lanes.
-  std::erase_if(remotes_, [](const auto& entry) {
-    return entry.second.use_count() == 1 && entry.second->is_lost();
+  return remotes_.get(address.token, [&] {
+    return std::make_shared<Remote>(address, token_, secret_, parts_.port, watcher_, parts_.bell);
   });
-  auto& remote = remotes_[address.token];
-  if (!remote) {
-    remote = std::make_shared<Remote>(address, token_, secret_, parts_.port, watcher_, parts_.bell);
-  }
-  return remote;
-}
-
-std::shared_ptr<Remote> OfiFabric::find(const Token& token) {
-  std::lock_guard lock(mutex_);
-  const auto found = remotes_.find(token);
-  return found == remotes_.end() ? nullptr : found->second;
-}
-
-std::vector<std::shared_ptr<Remote>> OfiFabric::remotes() {
-  std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<Remote>> all;
-  for (const auto& [token, remote] : remotes_) all.push_back(remote);
-  return all;
 }
 
 std::unique_ptr<Endpoint> OfiFabric::open(const std::vector<std::string>& addresses, int me,
@@ -153,7 +132,7 @@ void OfiFabric::adopt(const SymmetricBlock& block, std::shared_ptr<void> memory)
 void OfiFabric::disown(const SymmetricBlock& block) {
   if (mark_.forked()) return;
   parts_.sources->drop(block);
-  for (const auto& peer : remotes()) {
+  for (const auto& peer : remotes_.all()) {
     parts_.port->forget(peer->link(), segment_of(block.where));
     peer->tell(Kind::kGone, segment_of(block.where));
   }

@@ -7,9 +7,7 @@
 //   lane/     OfiEndpoint          one lane: messages, payloads, how it ends
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include "fabric/ofi/session/address.h"
 #include "fabric/ofi/session/server.h"
 #include "fabric/process.h"
+#include "fabric/remotes.h"
 #include "fabric/segments.h"
 #include "fabric/watcher.h"
 
@@ -56,8 +55,6 @@ class OfiFabric final : public FarFabric {
 
  private:
   std::shared_ptr<Remote> remote(const Address& address);
-  std::shared_ptr<Remote> find(const Token& token);
-  std::vector<std::shared_ptr<Remote>> remotes();
   void say_goodbye();
 
   const ForkMark mark_;
@@ -70,8 +67,7 @@ class OfiFabric final : public FarFabric {
   std::unique_ptr<Server> server_;
   std::unique_ptr<Doorkeeper> doorkeeper_;
   std::unique_ptr<Driver> driver_;
-  std::mutex mutex_;
-  std::map<Token, std::shared_ptr<Remote>> remotes_;
+  Remotes<Remote> remotes_;
 };
 
 }  // namespace weft::ofi

@@ -45,15 +45,9 @@ std::string ShmFabric::obstacle(const std::string& address) const {
 }
 
 std::shared_ptr<Remote> ShmFabric::remote(const Address& address) {
-  NoFork no_fork;
-  std::lock_guard lock(mutex_);
-  // A lost peer is kept only as long as one of its lanes.
-  std::erase_if(remotes_, [](const auto& entry) {
-    return entry.second.use_count() == 1 && entry.second->is_lost();
+  return remotes_.get(address.token, [&] {
+    return std::make_shared<Remote>(address, token_, watcher_, doorbell_);
   });
-  auto& remote = remotes_[address.token];
-  if (!remote) remote = std::make_shared<Remote>(address, token_, watcher_, doorbell_);
-  return remote;
 }
 
 std::unique_ptr<Endpoint> ShmFabric::open(const std::vector<std::string>& addresses, int me,

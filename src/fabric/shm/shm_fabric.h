@@ -6,14 +6,13 @@
 //             ── ShmEndpoint, one a lane                 (endpoint.h, reached.h)
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "fabric/fabric.h"
 #include "fabric/process.h"
+#include "fabric/remotes.h"
 #include "fabric/segments.h"
 #include "fabric/shm/address.h"
 #include "fabric/shm/layout.h"
@@ -58,8 +57,7 @@ class ShmFabric final : public Fabric {
   const std::shared_ptr<Mapping> doorbell_;
   const std::shared_ptr<Watcher> watcher_;
   std::unique_ptr<Server> server_;
-  std::mutex mutex_;
-  std::map<Token, std::shared_ptr<Remote>> remotes_;
+  Remotes<Remote> remotes_;
 };
 
 }  // namespace weft::shm

@@ -108,7 +108,7 @@ std::vector<Provider::Rail> rails_of(const fi_info* list, const fi_info& first,
   return rails;
 }
 
-std::string text_of(const Interface& interface) {
+std::string text_of_interface(const Interface& interface) {
   return interface.name + " (" + interface.address + ")";
 }
 
@@ -142,7 +142,7 @@ Provider choose_provider() {
     if (rails.size() == interfaces.size())
       return {name, eager_bytes(name), reads_in_order(*info), may_deliver(*info), std::move(rails)};
   }
-  throw Unsupported("ofi: " + which + " serves " + joined(interfaces, text_of) +
+  throw Unsupported("ofi: " + which + " serves " + joined(interfaces, text_of_interface) +
                     "; set WEFT_INTERFACE to another");
 }
 
