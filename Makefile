@@ -1,10 +1,11 @@
 # Every command sets up what it needs first: see scripts/setup.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm test-faults test-mutants test-torch-full peers bench results lint format clean
+.PHONY: help demo test test-long test-arm test-faults test-mutants test-torch-full peers bench results lint format clean
 
 help:
 	@echo 'make demo      train LeNet on two processes, through Weft and through Gloo'
 	@echo 'make test      build, then all tests: C++, sanitizers, Python'
+	@echo 'make test-long  what make test leaves out: parts of PyTorch'"'"'s own tests (two minutes)'
 	@echo 'make test-arm  the C++ tests for 64-bit Arm, under qemu-user'
 	@echo 'make test-faults  kill a thousand ranks at random; no number may be wrong (20 minutes, root)'
 	@echo 'make test-mutants  all mutants of the built-in plans: what is proved must run right (some minutes; can be broken off)'
@@ -23,6 +24,10 @@ demo:
 test:
 	@scripts/setup test
 	@scripts/test
+
+test-long:
+	@scripts/setup test
+	@scripts/test-long
 
 test-arm:
 	@scripts/setup arm

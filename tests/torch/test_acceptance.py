@@ -43,7 +43,13 @@ def run(results: Path, imitated: str, ranks: int, tests: str) -> subprocess.Pope
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("part", PARTS)
+# The others stand here for many small tests of this folder; `make test-long` has them.
+SHORT = ("collectives", "point to point")
+
+
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=() if part in SHORT else pytest.mark.long) for part in PARTS]
+)
 def test_torchs_own_tests_pass(tmp_path: Path, part: str) -> None:
     process = run(tmp_path / "results.jsonl", *PARTS[part])
     told, _ = process.communicate(timeout=120)

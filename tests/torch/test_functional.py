@@ -52,7 +52,7 @@ def compiled_training(job, backend):
 needs_compiler = pytest.mark.skipif(
     shutil.which("g++") is None, reason="torch's inductor needs g++ while the program runs"
 )
-BACKENDS = ["aot_eager", pytest.param("inductor", marks=needs_compiler)]
+BACKENDS = ["aot_eager", pytest.param("inductor", marks=[needs_compiler, pytest.mark.long])]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
