@@ -5,10 +5,7 @@
 
 namespace weft {
 
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 PointToPoint::PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint,
                            int me, int members, std::shared_ptr<Fate> fate,
@@ -175,7 +172,8 @@ void PointToPoint::fail_all(std::exception_ptr error, Finished& finished) {
 
 void PointToPoint::check_unmatched(const Operation& operation, const char* what) {
   bool any = operation.peer == kAnySource;
-  std::string text = rank_text(me_) + " waits to " + (operation.sends ? "send to " : "receive from ") +
+  std::string text = rank_text(me_) + " waits to " +
+                     (operation.sends ? "send to " : "receive from ") +
                      (any ? "any rank" : rank_text(operation.peer)) + " with tag " +
                      std::to_string(operation.tag) + what;
   bool all_lost = true;

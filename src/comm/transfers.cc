@@ -78,8 +78,8 @@ void PointToPoint::met(Owned receive, Envelope envelope, Finished& finished) {
   if (envelope.signature.count != receive->count || theirs != receive->dtype) {
     std::string text = rank_text(me_) + " receives " + std::to_string(receive->count) + " " +
                        std::string(name_of(receive->dtype)) + " with tag " +
-                       std::to_string(receive->tag) + ", " + rank_text(envelope.source) + " sends " +
-                       std::to_string(envelope.signature.count) + " " +
+                       std::to_string(receive->tag) + ", " + rank_text(envelope.source) +
+                       " sends " + std::to_string(envelope.signature.count) + " " +
                        std::string(name_of(theirs)) + ": give both the same count and dtype";
     from.incoming.push_back(std::move(receive));  // where its failure finds it
     throw Mismatch(text);

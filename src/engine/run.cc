@@ -88,8 +88,8 @@ std::string Run::where() const {
   std::string text = describe(*binding_) + " (" + binding_->plan->shape.algorithm + ")";
   if (at_.section >= program.size()) return "the end of " + text;
   return "step " + std::to_string(at_.step + 1) + " \"" +
-         to_text(program[at_.section].steps[at_.step]) + "\", chunk " +
-         std::to_string(at_.chunk) + " of " + text;
+         to_text(program[at_.section].steps[at_.step]) + "\", chunk " + std::to_string(at_.chunk) +
+         " of " + text;
 }
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 namespace weft::measuring {
 namespace {
 
-constexpr int kTripsOverNetwork = 20;                     // of a message, there and back, between two looks
+constexpr int kTripsOverNetwork = 20;          // of a message, there and back, between two looks
 constexpr std::size_t kPieces = 32;            // in a row
 constexpr double kSent = kPieces * kFarPiece;  // bytes
 

@@ -28,8 +28,8 @@ void CompositeEndpoint::connect(const std::vector<std::string>& tickets,
                                 Clock::time_point deadline) {
   std::vector<std::string> near, far;
   for (std::size_t i = 0; i < tickets.size(); ++i) {
-    const Words words =
-        Words::parse(kTicketMark, tickets[i], "rank " + std::to_string(i) + "'s ticket of two lanes");
+    const Words words = Words::parse(kTicketMark, tickets[i],
+                                     "rank " + std::to_string(i) + "'s ticket of two lanes");
     near.push_back(words.near);
     far.push_back(words.far);
   }
