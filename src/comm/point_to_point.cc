@@ -5,8 +5,6 @@
 
 namespace weft {
 
-namespace {}  // namespace
-
 PointToPoint::PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint,
                            int me, int members, std::shared_ptr<Fate> fate,
                            std::function<void()> interrupt, Planner& planner)
