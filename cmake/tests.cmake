@@ -14,8 +14,7 @@ if(NOT GTest_FOUND)
   return()
 endif()
 
-# Cases share a process, up to so many processes a binary: a start costs more than most cases,
-# above all under a sanitizer. GTEST_FILTER chooses among the cases.
+# Cases share a process, up to so many processes a binary. GTEST_FILTER chooses among the cases.
 set(weft_test_processes 16)
 # What ships is the library: it is compiled as it ships, and undefined behaviour is looked for in
 # it. In tests the optimizer and those checks would only take time.

@@ -6,17 +6,17 @@
 // one in one thread, then share it read-only.
 //
 // Words used here:
-//   block    a message is cut into blocks: `input_blocks` of the input and
-//            `output_blocks` of the output. If the collective fixes them (one for each rank) they
-// are the caller's counts. Otherwise they are equal with bounds on cache lines, the last ones
-// shorter or empty.
-//   chunk    a block range is cut into chunks of at most one slot. An empty range
-//            has one empty chunk, so every message of a plan is always sent.
-//   message  what one `put` or `signal` sends to each of its destinations: a
-//            number, the signature of the call, and at most one chunk of payload.
-//            Messages of one (source, destination, channel) arrive in order.
-//   slot     where a payload lies until every destination has given it back with
-//            `credit`. A rank has `slots` of them on a channel, used in turn.
+//   block    a message is cut into blocks: `input_blocks` of the input and `output_blocks` of the
+//            output. If the collective fixes them (one for each rank) they are the caller's
+//            counts. Otherwise they are equal with bounds on cache lines, the last ones shorter or
+//            empty.
+//   chunk    a block range is cut into chunks of at most one slot. An empty range has one empty
+//            chunk, so every message of a plan is always sent.
+//   message  what one `put` or `signal` sends to each of its destinations: a number, the signature
+//            of the call, and at most one chunk of payload. Messages of one (source, destination,
+//            channel) arrive in order.
+//   slot     where a payload lies until every destination has given it back with `credit`. A rank
+//            has `slots` of them on a channel, used in turn.
 #pragma once
 
 #include <compare>
