@@ -4,8 +4,8 @@
 
 help:
 	@echo 'make demo      train LeNet on two processes, through Weft and through Gloo'
-	@echo 'make test      build, then all tests: C++, sanitizers, Python'
-	@echo 'make test-long  what make test leaves out: parts of PyTorch'"'"'s own tests (two minutes)'
+	@echo 'make test      build, then the tests: C++, sanitizers, Python'
+	@echo 'make test-long  what make test leaves out: each source by itself, PyTorch'"'"'s own tests (some minutes)'
 	@echo 'make test-arm  the C++ tests for 64-bit Arm, under qemu-user'
 	@echo 'make test-faults  kill a thousand ranks at random; no number may be wrong (20 minutes, root)'
 	@echo 'make test-mutants  all mutants of the built-in plans: what is proved must run right (some minutes; can be broken off)'

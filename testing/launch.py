@@ -151,6 +151,11 @@ class Team:
         """Whether some rank is gone: killed by the test, dead, or too late."""
         return bool(self._killed)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a call was started whose outcome nobody has asked for."""
+        return self._calls > 0 and None in self._outcomes
+
     def run(self, target: Callable, *args: Any, timeout: float = HANGS) -> list[Any]:
         """Calls `target(job, *args)` on every rank; the values by rank. Raises RankFailed."""
         self.start(target, *args)
@@ -230,9 +235,16 @@ class Team:
             raise LeftBehind("; ".join(complaints))
 
     def check_clean(self) -> None:
-        """Asserts, between two calls, that these left no file behind. Raises LeftBehind."""
+        """Asserts, between two calls, that these left no file behind. Raises LeftBehind, once."""
         if complaints := self._files_left():
+            self.take_stock()
             raise LeftBehind("; ".join(complaints))
+
+    def take_stock(self) -> None:
+        """What is there now is not held against the calls that follow."""
+        self._shared_before = _shared_memory()
+        for path in (self._root / "tmp").iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def __enter__(self) -> Team:
         return self
@@ -357,8 +369,9 @@ def _serve(descriptor: int, rank: int, size: int) -> None:
 
 
 def _settings() -> dict[str, str]:
-    """Weft's variables. What a call does to them ends with it: the next may be another module's."""
-    return {name: value for name, value in os.environ.items() if name.startswith("WEFT_")}
+    """Weft's variables and launchers'. What a call does to them ends with it."""
+    ours = ("WEFT_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_", "SLURM_", "OMPI_", "PMI")
+    return {name: value for name, value in os.environ.items() if name.startswith(ours)}
 
 
 def _call(message: bytes, pipe: Connection, rank: int, size: int) -> dict[str, Any]:

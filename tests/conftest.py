@@ -19,26 +19,32 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 @pytest.fixture(scope="session")
 def _teams():
     teams: dict[int, Team] = {}
+    yield teams
     with contextlib.ExitStack() as closing:
-
-        def of(ranks: int) -> Team:
-            if ranks not in teams or teams[ranks].broken:
-                teams[ranks] = Team(ranks)
-                closing.callback(teams[ranks].close)
-            return teams[ranks]
-
-        yield of
+        for one in teams.values():
+            closing.callback(one.close)
 
 
 @pytest.fixture(scope="module")
 def team(_teams):
     """`team(3)`: a Team of three ranks. At the end of a test module it has to have left nothing."""
-    used: set[Team] = set()
+    used: list[Team] = []
 
     def of(ranks: int) -> Team:
-        used.add(_teams(ranks))
-        return _teams(ranks)
+        one = _teams.get(ranks)
+        if one is None or one.broken:
+            one = _teams[ranks] = Team(ranks)
+        if one not in used:
+            one.take_stock()
+            used.append(one)
+        return one
 
     yield of
-    for one in used:
-        one.check_clean()
+    with contextlib.ExitStack() as closing:
+        for one in used:
+            if one.broken or one.busy:
+                closing.callback(one.close)
+                if _teams.get(one.ranks) is one:
+                    del _teams[one.ranks]
+            else:
+                closing.callback(one.check_clean)

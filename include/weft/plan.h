@@ -152,6 +152,7 @@ struct Channel {
 inline constexpr int kMailboxDepth = 8;
 // How many Weft's own fabrics hold. Plans are priced with this number.
 inline constexpr int kFabricMailboxDepth = 64;
+static_assert(kFabricMailboxDepth >= kMailboxDepth);
 // Channels a plan may use.
 inline constexpr int kMaxChannels = 8;
 // Bytes that a communicator has on each rank for the slots of a plan. They fit the cache that two

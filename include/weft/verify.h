@@ -17,7 +17,7 @@ enum class Fault : std::uint8_t {
   kSlotReuse,    // a slot read after it was credited, or filled twice before it was sent
   kPutSource,    // the source of a put overwritten while it may still be read
   kDeadlock,     // a wait that nothing satisfies
-  kContract,  // messages left unreceived or unreturned at the end: the next plan would misread them
+  kContract,  // messages left unreceived or uncredited at the end: the next plan would misread them
   kMalformed,  // an operand or peer out of range, or steps of one message with different sizes
   kClaim,      // a claim of the algorithm that does not hold
   kOpaque,     // the fabric's own function: nothing is known to be wrong, and nothing is proved
@@ -52,7 +52,7 @@ struct VerifyOptions {
 // with ranges whose sizes are equal for all counts, not only in the calls executed. Control flow
 // does not depend on data and every wait names its message, so one execution stands for all
 // schedules. Neighbours are the most permissive that the lane's contract allows: ranks
-// start and end at any time, and earlier messages may still be unreturned.
+// start and end at any time, and earlier messages may still be uncredited.
 VerifyReport verify(const Plan& plan, const VerifyOptions& options = {});
 
 // The report as text, one finding a paragraph.

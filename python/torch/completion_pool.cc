@@ -2,30 +2,16 @@
 
 #include <c10/util/Logging.h>
 #include <pthread.h>
-
 #include <exception>
 #include <system_error>
 #include <thread>
 
 #include "gil.h"
+#include "per_process.h"
 
 namespace weft::torch_adapter {
 
-namespace {
-
-// Never destroyed: its threads may outlive static destruction.
-CompletionPool*& slot() {
-  static CompletionPool* pool = [] {
-    // A child has none of its parent's threads, and maybe its locked mutex.
-    pthread_atfork(nullptr, nullptr, [] { slot() = new CompletionPool; });
-    return new CompletionPool;
-  }();
-  return pool;
-}
-
-}  // namespace
-
-CompletionPool& CompletionPool::instance() { return *slot(); }
+CompletionPool& CompletionPool::instance() { return PerProcess<CompletionPool>::get(); }
 
 void CompletionPool::enter() {
   std::lock_guard lock(mutex_);

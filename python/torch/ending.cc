@@ -1,12 +1,11 @@
 #include "ending.h"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <mutex>
 #include <vector>
 
 #include "completion_pool.h"
+#include "per_process.h"
 
 namespace weft::torch_adapter {
 
@@ -19,20 +18,10 @@ struct Known {
   std::vector<std::weak_ptr<Communicator>> communicators;
 };
 
-// Never destroyed: a daemon thread may make a group while static objects go.
-Known*& slot() {
-  static Known* known = [] {
-    // A child has none of its parent's communicators, and maybe its locked mutex.
-    pthread_atfork(nullptr, nullptr, [] { slot() = new Known; });
-    return new Known;
-  }();
-  return known;
-}
-
 std::vector<std::shared_ptr<Communicator>> alive() {
-  std::lock_guard lock(slot()->mutex);
+  std::lock_guard lock(PerProcess<Known>::get().mutex);
   std::vector<std::shared_ptr<Communicator>> all;
-  for (const auto& known : slot()->communicators)
+  for (const auto& known : PerProcess<Known>::get().communicators)
     if (auto communicator = known.lock()) all.push_back(std::move(communicator));
   return all;
 }
@@ -40,9 +29,10 @@ std::vector<std::shared_ptr<Communicator>> alive() {
 }  // namespace
 
 void settle_at_the_end(const std::shared_ptr<Communicator>& communicator) {
-  std::lock_guard lock(slot()->mutex);
-  std::erase_if(slot()->communicators, [](const auto& known) { return known.expired(); });
-  slot()->communicators.push_back(communicator);
+  std::lock_guard lock(PerProcess<Known>::get().mutex);
+  std::erase_if(PerProcess<Known>::get().communicators,
+                [](const auto& known) { return known.expired(); });
+  PerProcess<Known>::get().communicators.push_back(communicator);
 }
 
 void end_of_program() {

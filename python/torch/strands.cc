@@ -1,13 +1,12 @@
 #include "strands.h"
 
-#include <pthread.h>
-
 #include <deque>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "completion_pool.h"
+#include "per_process.h"
 
 namespace weft::torch_adapter {
 
@@ -25,16 +24,6 @@ struct Strand {
   std::string name;
   std::deque<std::function<void()>> tasks;  // under all->mutex
 };
-
-// Never destroyed: its tasks may outlive static destruction.
-Strands*& slot() {
-  static Strands* strands = [] {
-    // A child has none of its parent's threads, and maybe its locked mutex.
-    pthread_atfork(nullptr, nullptr, [] { slot() = new Strands; });
-    return new Strands;
-  }();
-  return strands;
-}
 
 const std::string kProgram;
 thread_local const std::string* current = &kProgram;
@@ -66,7 +55,7 @@ std::string strand_of_callbacks(const std::string& group) { return current_stran
 
 void post_in_order(const std::string& name, std::function<void()> task) {
   CompletionPool::instance().prepare();
-  Strands& all = *slot();
+  Strands& all = PerProcess<Strands>::get();
   std::lock_guard lock(all.mutex);
   Strand*& strand = all.running[name];
   const bool idle = !strand;

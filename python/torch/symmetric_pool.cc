@@ -1,24 +1,14 @@
 #include "symmetric_pool.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
 
+#include "per_process.h"
+
 namespace weft::torch_adapter {
 
 namespace {
-
-// Never destroyed: tensors may outlive static destruction.
-SymmetricPool*& slot() {
-  static SymmetricPool* pool = [] {
-    // A child's parent may have had the mutex locked, and the blocks are the parent's.
-    pthread_atfork(nullptr, nullptr, [] { slot() = new SymmetricPool; });
-    return new SymmetricPool;
-  }();
-  return pool;
-}
 
 // Tensors of nearly the same size share blocks. At most an eighth more, and pages that nobody
 // touches cost nothing.
@@ -29,7 +19,7 @@ std::size_t rounded(std::size_t bytes) {
 
 }  // namespace
 
-SymmetricPool& SymmetricPool::instance() { return *slot(); }
+SymmetricPool& SymmetricPool::instance() { return PerProcess<SymmetricPool>::get(); }
 
 void SymmetricPool::enter() {
   std::lock_guard lock(mutex_);
@@ -102,8 +92,8 @@ SymmetricPool::Blocks SymmetricPool::surplus() {
 }
 
 void SymmetricPool::give_back(Block block, std::size_t era) {
-  if (this != slot()) return;  // a forked child's parent's
-  Blocks freed;                // after the lock: unmapping takes its time
+  if (this != &PerProcess<SymmetricPool>::get()) return;  // a forked child's parent's
+  Blocks freed;  // after the lock: unmapping takes its time
   std::lock_guard lock(mutex_);
   used_bytes_ -= block.bytes;
   if (backends_ == 0 || era != era_) {

@@ -1,7 +1,7 @@
 // Point to point: a stream of chunks from rank 0 to rank 1 of a pair.
 //
 // No other ranks take part. Rank 0 puts chunk after chunk; rank 1 copies each into its output and
-// returns it. Four slots: rank 0 fills one while rank 1 empties another.
+// credits it. Four slots: rank 0 fills one while rank 1 empties another.
 //
 // Steps 1, bytes sent n.
 //

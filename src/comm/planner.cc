@@ -133,7 +133,7 @@ void Planner::bind(const Call& call, Binding& binding) {
 
 // Whose function the plan's native step runs; null if it has none.
 Natives* Planner::natives_for(const Call& call, const RankPlan& plan) const {
-  if (!is_opaque(plan.program)) return nullptr;
+  if (plan.program.empty() || !traits_of(plan.program[0].steps[0].verb).opaque) return nullptr;
   Natives* const natives = fabric_->natives();
   const std::string why = natives ? natives->obstacle(call.collective, call.dtype, call.op)
                                   : "it has no collectives of its own";

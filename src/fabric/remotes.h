@@ -24,9 +24,8 @@ class Remotes {
     std::erase_if(remotes_, [](const auto& entry) {
       return entry.second.use_count() == 1 && entry.second->is_lost();
     });
-    auto& remote = remotes_[token];
-    if (!remote) remote = make();
-    return remote;
+    if (const auto found = remotes_.find(token); found != remotes_.end()) return found->second;
+    return remotes_.emplace(token, make()).first->second;
   }
 
   // Null if there is none.

@@ -1,7 +1,8 @@
-// The table of verbs: a row for each. The text form, the builder and every check ask it.
+// The table of verbs: a row for each, for the text form and for checks.
 //
 // To add a verb, write
-//   1. its number in `Verb` (weft/plan.h), its row here, its method in weft/builder.h;
+//   1. its number in `Verb` (weft/plan.h), its row here, its method in weft/builder.h; the rules of
+//      its operands, if it has any, in check.cc;
 //   2. when it can go, in src/execute/machine.h;
 //   3. what it does: in the engine, the verifier and the cost model, each in its steps.cc;
 //   4. its colour in python/weft/draw.

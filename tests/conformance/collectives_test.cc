@@ -265,12 +265,15 @@ TEST_P(Grid, Correct) {
   std::string refusal = found.refuses ? found.refuses(ranks, found.preset) : "";
   // The symmetric ones are in symmetric_test.cc: they need buffers that peers can reach.
   if (algorithm == "allreduce/direct" && ranks > 1) refusal = "symmetric";
-  if (!refusal.empty()) return;
+  if (!refusal.empty()) GTEST_SKIP() << refusal;
   std::vector<Case> cases = cases_of(algorithm, ranks);
   run_ranks(ranks, [&](Communicator& comm) {
     for (const Case& c : cases) Member(comm, c).run_and_check();
   });
 }
+
+// Five ranks for plans of several levels, also where only races are looked for.
+std::vector<int> rank_counts() { return kFindsRaces ? std::vector{2, 3, 5} : kRankCounts; }
 
 std::vector<std::string> collective_algorithms() {
   std::vector<std::string> names;
@@ -284,7 +287,7 @@ std::vector<std::string> collective_algorithms() {
 
 INSTANTIATE_TEST_SUITE_P(All, Grid,
                          ::testing::Combine(::testing::ValuesIn(collective_algorithms()),
-                                            ::testing::ValuesIn(kRankCounts)),
+                                            ::testing::ValuesIn(rank_counts())),
                          [](const auto& info) {
                            std::string name = std::get<0>(info.param);
                            auto is_mark = [](unsigned char c) { return !std::isalnum(c); };

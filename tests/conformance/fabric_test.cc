@@ -54,7 +54,7 @@ TEST_P(FabricTest, EmptyMessagesSayWhereBuffersLie) {
   });
 }
 
-// Every pair and channel at once, many times around the mailbox, each reader returning in
+// Every pair and channel at once, many times around the mailbox, each reader crediting in
 // batches of its own size.
 TEST_P(FabricTest, MailboxesWrapAroundUnderCredits) {
   run([&](LaneRank& r) {

@@ -67,7 +67,6 @@ class Toy : public execute::Machine<Toy, Types> {
   void copy(int) {}
   void reduce(int) {}
   void flush(int) {}
-  void native(int) {}
   void put(int rank) { post(rank, true); }
   void signal(int rank) { post(rank, false); }
   void post(int rank, bool unread) {
@@ -111,15 +110,15 @@ Program program(std::vector<Step> steps, int rounds = 1) {
 
 TEST(Execute, AMailboxHoldsSoManyMessages) {
   for (int depth : {1, 2, 3, 8}) {
-    const Toy nothing_returned({program({signal({1})}, 20), program({wait(0)}, 20)}, {{20}}, depth);
-    EXPECT_EQ(nothing_returned.done(0), depth);
-    EXPECT_EQ(nothing_returned.why(0), Hold::kMailbox);
+    const Toy nothing_credited({program({signal({1})}, 20), program({wait(0)}, 20)}, {{20}}, depth);
+    EXPECT_EQ(nothing_credited.done(0), depth);
+    EXPECT_EQ(nothing_credited.why(0), Hold::kMailbox);
     // The reader returns three of them.
     Program three = program({wait(0), credit(0)}, 3);
     three.push_back({17, true, {wait(0)}});
-    Toy three_returned({program({signal({1})}, 20), three}, {{20}}, depth);
-    EXPECT_EQ(three_returned.done(0), depth + 3);
-    EXPECT_EQ(three_returned.waits_for(0), 1);
+    Toy three_credited({program({signal({1})}, 20), three}, {{20}}, depth);
+    EXPECT_EQ(three_credited.done(0), depth + 3);
+    EXPECT_EQ(three_credited.waits_for(0), 1);
   }
 }
 
@@ -143,8 +142,8 @@ TEST(Execute, ASlotIsFreeWhenAllItsReadersHaveReturnedIt) {
 // A message without payload takes its turn as well, so ranks agree whose turn it is.
 TEST(Execute, EveryMessageTakesATurnOfTheSlots) {
   const Program sender = program({signal({1}), signal({1}), fill()});
-  Toy none_returned({sender, program({wait(0), wait(0)})}, {{2}}, 8);
-  EXPECT_EQ(none_returned.why(0), Hold::kSlot);
+  Toy none_credited({sender, program({wait(0), wait(0)})}, {{2}}, 8);
+  EXPECT_EQ(none_credited.why(0), Hold::kSlot);
   EXPECT_TRUE(Toy({sender, program({wait(0), credit(0), wait(0)})}, {{2}}, 8).through(0));
 }
 

@@ -88,7 +88,7 @@ void late_reader(Builder& b) {
   });
 }
 
-void never_returned(Builder& b) {
+void never_credited(Builder& b) {
   b.param("root", 0);
   int ch = b.channel(2);
   b.chunks([&] {
@@ -113,7 +113,7 @@ const std::vector<Wrong> kDeadlock = {
      "rank 1 is through"},
     {"full_mailbox", kBroadcast, 2, late_reader, Fault::kDeadlock, 0, "signal",
      "room in the mailbox of rank 1"},
-    {"puts_kept", kBroadcast, 2, never_returned, Fault::kDeadlock, 0, kEnd,
+    {"puts_kept", kBroadcast, 2, never_credited, Fault::kDeadlock, 0, kEnd,
      "its puts to be credited by rank 1"},
 };
 INSTANTIATE_TEST_SUITE_P(Deadlock, StuckPlan, testing::ValuesIn(kDeadlock), name_of_row);
@@ -133,7 +133,7 @@ void signal_too_many(Builder& b, int ch) {
 const std::vector<Wrong> kContract = {
     {"not_received", kBroadcast, 2, root_and_leaf(signal_too_many, take_chunk), Fault::kContract, 1,
      kEnd, "never received"},
-    {"not_returned", kBroadcast, 2, never_returned, Fault::kContract, 1, kEnd, "never credited"},
+    {"not_credited", kBroadcast, 2, never_credited, Fault::kContract, 1, kEnd, "never credited"},
     {"not_sent", kBroadcast, 2,
      root_and_leaf(
          [](Builder& b, int ch) {
@@ -142,7 +142,7 @@ const std::vector<Wrong> kContract = {
          },
          take_chunk),
      Fault::kContract, 0, kEnd, "never sent"},
-    {"returned_twice", kBroadcast, 2,
+    {"credited_twice", kBroadcast, 2,
      root_and_leaf(send_chunk,
                    [](Builder& b, int ch) {
                      take_chunk(b, ch);

@@ -184,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Race, WrongPlan, testing::ValuesIn(kRace), name_of_row)
 
 // ------------------------------------------------------------------ slots and puts
 
-void return_then_read(Builder& b, int ch) {
+void credit_then_read(Builder& b, int ch) {
   b.wait(0, ch, b.output());
   b.credit(0, ch, b.output());
   b.copy({b.output()}, b.slot(0, ch));
@@ -213,7 +213,7 @@ void put_one_shot(Builder& b) {
 }
 
 const std::vector<Wrong> kSlot = {
-    {"read_after_return", kBroadcast, 2, root_and_leaf(send_chunk, return_then_read),
+    {"read_after_credit", kBroadcast, 2, root_and_leaf(send_chunk, credit_then_read),
      Fault::kSlotReuse, 1, "copy", "has credited"},
     {"filled_twice", kBroadcast, 2, root_and_leaf(fill_twice, take_chunk), Fault::kSlotReuse, 0,
      "copy slot[0]", "again"},

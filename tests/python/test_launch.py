@@ -99,3 +99,25 @@ def test_leftovers_are_found(body, complaint):
     with pytest.raises(LeftBehind, match=complaint):
         team.close(timeout=1)
     Path("/dev/shm", f"weft-launch-{pid}").unlink(missing_ok=True)
+
+
+def test_leftovers_of_a_call_are_found_once():
+    with Team(1) as team:
+        team.check_clean()
+        team.run(leave_file)
+        with pytest.raises(LeftBehind, match="left in TMPDIR"):
+            team.check_clean()
+        team.check_clean()
+
+
+def set_and_delete(job):
+    seen = os.environ.get("WEFT_ISA"), os.environ["RANK"]
+    os.environ["WEFT_ISA"] = "7"
+    os.environ["RANK"] = "11"
+    return seen
+
+
+def test_settings_end_with_their_call():
+    with Team(1) as team:
+        for _ in range(2):
+            assert team.run(set_and_delete) == [(None, "0")]

@@ -298,8 +298,8 @@ def what_is_left(job):
     return used > 0, threads(), len(os.listdir("/proc/self/fd")) - handles
 
 
-def test_destroyed_groups_leave_no_thread_and_no_descriptor(team):
-    for used, left, descriptors in team(2).run(what_is_left):
+def test_destroyed_groups_leave_no_thread_and_no_descriptor():
+    for used, left, descriptors in run(what_is_left, 2):
         assert used
         assert left == []
         assert descriptors <= 0

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "fabric/ofi/lane/ahead.h"

@@ -152,14 +152,16 @@ void check_form(const Plan& plan, Findings& findings) {
     findings.add(Fault::kMalformed, plan, {}, excess);
     return;
   }
+  bool formed = true;
   for (int rank = 0; rank < plan.shape.ranks; ++rank) {
     RankPosition position;
     position.rank = rank;
     auto fault = fault_of_program(plan, position);
     if (!fault.empty()) findings.add(Fault::kMalformed, plan, position, fault);
+    formed = formed && fault.empty();
   }
   const auto opaque = std::ranges::find_if(plan.programs, is_opaque);
-  if (findings.any() || opaque == plan.programs.end()) return;
+  if (!formed || opaque == plan.programs.end()) return;
   RankPosition position;
   position.rank = static_cast<int>(opaque - plan.programs.begin());
   position.step = 0;

@@ -6,7 +6,7 @@
 namespace weft::verifier {
 
 // Adds a kMalformed finding for every rank's first broken rule; without one, a kOpaque finding if a
-// step is opaque. Only a plan without any may be executed.
+// step is opaque. Only a plan without any may be executed by the verifier.
 void check_form(const Plan& plan, Findings& findings);
 
 }  // namespace weft::verifier
