@@ -44,9 +44,9 @@ struct Rank {
     Channel channel;
     std::int32_t first = 0;    // of its slots
     std::uint64_t number = 0;  // of the next message
-    std::int32_t slot() const {
-      return first + static_cast<std::int32_t>(slot_of(number, channel));
-    }
+    std::int32_t at = first;   // the slot that it takes
+    std::int32_t slot() const { return at; }
+    void advance() { at = first + static_cast<std::int32_t>(slot_of(++number, channel)); }
   };
   std::vector<Turn> turns = {};
   std::int32_t earlier = 0;  // slots of the plans before that were seen to be back
@@ -161,7 +161,7 @@ class Machine {
   void send(int rank, bool unread, Fill&& fill) {
     Rank::Turn& turn = state(rank).turns[state(rank).cursor.step()->channel];
     const std::int32_t slot = turn.slot();
-    ++turn.number;
+    turn.advance();
     this->slot(rank, slot).readers += static_cast<int>(at_.size());
     for (std::size_t i = 0; i < at_.size(); ++i) {
       const std::int32_t number = streams_.post(at_[i]);

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace weft::execute {
@@ -29,35 +28,17 @@ struct Stream {
   int entries = 0;
 };
 
-// Numbered values that never move, for millions of them.
-template <typename T>
-class Pool {
- public:
-  T& operator[](std::int32_t number) {
-    return blocks_[static_cast<std::size_t>(number) / kBlock]
-                  [static_cast<std::size_t>(number) % kBlock];
-  }
-  // The number of a new one.
-  std::int32_t add() {
-    if (static_cast<std::size_t>(size_) == blocks_.size() * kBlock)
-      blocks_.push_back(std::make_unique<T[]>(kBlock));
-    return size_++;
-  }
-
- private:
-  static constexpr std::size_t kBlock = 1024;
-  std::vector<std::unique_ptr<T[]>> blocks_;
-  std::int32_t size_ = 0;
-};
-
 // Streams by their ends, found by a hash. What a domain knows of them besides is in its `E` and
-// `S`, which derive from the above. References to streams hold until the next find().
+// `S`, which derive from the above. References hold until the next find() or post().
 template <typename E, typename S>
 class Streams {
  public:
   // `depth`: entries of a mailbox.
   Streams(int ranks, int channels, int depth) : ranks_(ranks), channels_(channels), depth_(depth) {
     grow();
+    // Most plans never need more: to move millions of entries takes a tenth of a price. Memory that
+    // nobody touches costs nothing.
+    entries_.reserve(2048 * static_cast<std::size_t>(ranks));
   }
 
   std::int32_t find(int from, int to, int channel) {
@@ -75,7 +56,7 @@ class Streams {
     return keys_[place].number;
   }
   S& operator[](std::int32_t stream) { return streams_[static_cast<std::size_t>(stream)]; }
-  E& entry(std::int32_t number) { return entries_[number]; }
+  E& entry(std::int32_t number) { return entries_[static_cast<std::size_t>(number)]; }
   std::int32_t size() const { return static_cast<std::int32_t>(streams_.size()); }
 
   // Whether the next message finds an entry.
@@ -92,7 +73,8 @@ class Streams {
     std::int32_t number = to.oldest;
     if (to.entries < depth_) {
       ++to.entries;
-      number = entries_.add();
+      number = static_cast<std::int32_t>(entries_.size());
+      entries_.emplace_back();
     } else {
       to.oldest = entry(number).next;
       entry(number) = {};
@@ -129,7 +111,7 @@ class Streams {
   int ranks_, channels_, depth_;
   std::vector<Key> keys_;
   std::vector<S> streams_;
-  Pool<E> entries_;
+  std::vector<E> entries_;
 };
 
 }  // namespace weft::execute
