@@ -42,7 +42,7 @@ target_compile_definitions(_torch PRIVATE
   TORCH_EXTENSION_NAME=_torch TORCH_API_INCLUDE_EXTENSION_H _GLIBCXX_USE_CXX11_ABI=${torch_abi})
 target_include_directories(_torch SYSTEM PRIVATE ${torch_includes})
 target_link_libraries(_torch PRIVATE weft ${torch_libraries})
-weft_compile_together(_torch)
+weft_compile_together(_torch 11)  # torch's headers are large
 # Torch is imported before this module, so its libraries are there already; the second
 # entry serves tools that look at the module alone.
 set_target_properties(_torch PROPERTIES

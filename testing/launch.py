@@ -18,9 +18,10 @@
 
 The function is found by its module's file and its name; arguments and results are pickled. Each
 call gets a `Job`: rank, size, a rendezvous directory of its own, and the environment
-RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, WEFT_RENDEZVOUS. Processes are started anew
-(never forked), import only what the function's module imports, and die with the process that
-started them. At the deadline every rank prints the Python stacks of its threads and is killed.
+RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, WEFT_RENDEZVOUS. Processes are forked from one that
+has imported torch (nursery.py), or started anew where `env` or a prefix asks for it. They die with
+the process that started them. At the deadline every rank prints the Python stacks of its threads
+and is killed.
 
 Leaving a Team asserts that all processes ended by themselves (unless the test killed them), that
 no descendant lives, that nothing new is in /dev/shm, and that TMPDIR, a private one, is empty.
@@ -28,31 +29,30 @@ no descendant lives, that nothing new is in /dev/shm, and that TMPDIR, a private
 
 from __future__ import annotations
 
-import ctypes
-import faulthandler
-import importlib.util
 import os
 import pickle
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-import traceback
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-SHARED_MEMORY = Path("/dev/shm")
-MARK = "WEFT_TEST_TEAM"
+from leftovers import MARK, SHARED_MEMORY, command, living, mapped_by_anyone, shared_memory
+from nursery import Forked, Nursery
+from rank import Job as Job  # tests take it from here
+
 # Seconds without an end. Several ranks that import torch on busy cores take half a minute.
 HANGS = 120.0
+
+_nursery = Nursery()
 
 
 class RankFailed(AssertionError):
@@ -61,36 +61,6 @@ class RankFailed(AssertionError):
 
 class LeftBehind(AssertionError):
     """A process, a file or a piece of shared memory outlived its team."""
-
-
-@dataclass
-class Job:
-    """What a rank's function is told. `directory` is fresh for each call and equal on all ranks."""
-
-    rank: int
-    size: int
-    directory: str
-    _pipe: Connection = field(repr=False)
-
-    def communicator(self, **options: Any):
-        """`weft.init` for this call: the world of all ranks of the team."""
-        import weft
-
-        return weft.init(self.rank, self.size, self.directory, **options)
-
-    def meet(self, name: str = "met") -> None:
-        """Waits for all ranks, once for each name. By files, so that no library has to live.
-
-        Not a barrier of Weft: a rank may abort when it has left one, and another be still in it.
-        """
-        here = Path(self.directory)
-        (here / f"{name}-{self.rank}").touch()
-        while len(list(here.glob(f"{name}-*"))) < self.size:
-            time.sleep(0.0005)
-
-    def say(self, value: Any) -> None:
-        """Tells the test something while the function still runs; `Team.hear` receives it."""
-        self._pipe.send(("said", value))
 
 
 @dataclass
@@ -131,14 +101,15 @@ class Team:
         self.ranks = ranks
         self._prefixes = prefixes or [[]] * ranks
         self._mark = uuid.uuid4().hex
-        self._shared_before = _shared_memory()
+        self._shared_before = shared_memory()
         self._root = Path(tempfile.mkdtemp(prefix="weft-test-"))
         self._calls = 0
         self._killed: set[int] = set()
         self._said: list[list[Any]] = [[] for _ in range(ranks)]
         self._outcomes: list[Outcome | None] = [None] * ranks
         (self._root / "tmp").mkdir()
-        self._processes: list[subprocess.Popen] = [None] * ranks
+        self._processes: list[subprocess.Popen | Forked] = [None] * ranks
+        self._sessions: set[int] = set()
         self._env = env or {}
         self._pipes: list[Connection] = [self._spawn(rank) for rank in range(ranks)]
 
@@ -242,7 +213,7 @@ class Team:
 
     def take_stock(self) -> None:
         """What is there now is not held against the calls that follow."""
-        self._shared_before = _shared_memory()
+        self._shared_before = shared_memory()
         for path in (self._root / "tmp").iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -260,10 +231,6 @@ class Team:
 
     def _spawn(self, rank: int) -> Connection:
         ours, theirs = Pipe()
-        code = (
-            f"import sys; sys.path[:] = {sys.path!r}; "
-            f"import launch; launch._serve({theirs.fileno()}, {rank}, {self.ranks})"
-        )
         environment = {
             **os.environ,
             "TMPDIR": str(self._root / "tmp"),
@@ -272,15 +239,27 @@ class Team:
         }
         paths = [str(Path(__file__).parent), environment.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-        self._processes[rank] = subprocess.Popen(
+        if not self._prefixes[rank] and _nursery.serves(environment):
+            process = _nursery.fork(theirs.fileno(), rank, self.ranks, environment)
+        else:
+            process = self._start_anew(theirs.fileno(), rank, environment)
+        self._processes[rank] = process
+        self._sessions.add(process.pid)
+        theirs.close()
+        return ours
+
+    def _start_anew(self, pipe: int, rank: int, environment: dict[str, str]) -> subprocess.Popen:
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; "
+            f"import rank; rank.serve({pipe}, {rank}, {self.ranks})"
+        )
+        return subprocess.Popen(
             [*self._prefixes[rank], sys.executable, "-c", code],
             env=environment,
-            pass_fds=[theirs.fileno()],
+            pass_fds=[pipe],
             start_new_session=True,
             stdin=subprocess.DEVNULL,
         )
-        theirs.close()
-        return ours
 
     def _receive(self, ranks: list[int], deadline: float) -> bool:
         """Takes what `ranks` have sent; False if nothing came before the deadline."""
@@ -318,15 +297,15 @@ class Team:
     def _strays(self) -> list[str]:
         """What still lives of the team, and is killed now."""
         complaints = []
-        for pid in _marked(self._mark):
-            complaints.append(f"process {pid} still lives: {_command(pid)}")
+        for pid in living(self._mark, self._sessions):
+            complaints.append(f"process {pid} still lives: {command(pid)}")
             os.kill(pid, signal.SIGKILL)
         return complaints
 
     def _files_left(self) -> list[str]:
         complaints = []
-        for name in _shared_memory() - self._shared_before:
-            if not _mapped_by_anyone(SHARED_MEMORY / name):
+        for name in shared_memory() - self._shared_before:
+            if not mapped_by_anyone(SHARED_MEMORY / name):
                 complaints.append(f"/dev/shm/{name} is left")
         for path in (self._root / "tmp").iterdir():
             complaints.append(f"{path.name} is left in TMPDIR")
@@ -344,90 +323,3 @@ def outcomes(target: Callable, ranks: int, *args: Any, timeout: float = HANGS) -
     with Team(ranks) as team:
         team.start(target, *args)
         return team.finish(timeout)
-
-
-def _serve(descriptor: int, rank: int, size: int) -> None:
-    """The life of one rank's process: calls until the pipe closes."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    faulthandler.enable()
-    os.set_inheritable(descriptor, False)
-    pipe = Connection(descriptor)
-    ranks = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size}
-    os.environ.update({name: str(value) for name, value in ranks.items()})
-    while True:
-        try:
-            message = pipe.recv_bytes()
-        except (EOFError, ConnectionError):
-            return
-        before = _settings()
-        pipe.send(("done", _call(message, pipe, rank, size)))
-        for name in _settings().keys() - before.keys():
-            del os.environ[name]
-        os.environ.update(before)
-
-
-def _settings() -> dict[str, str]:
-    """Weft's variables and launchers'. What a call does to them ends with it."""
-    ours = ("WEFT_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_", "SLURM_", "OMPI_", "PMI")
-    return {name: value for name, value in os.environ.items() if name.startswith(ours)}
-
-
-def _call(message: bytes, pipe: Connection, rank: int, size: int) -> dict[str, Any]:
-    try:
-        place, directory, args = pickle.loads(message)
-        os.environ["WEFT_RENDEZVOUS"] = directory
-        value = _find(*place)(Job(rank, size, directory, pipe), *args)
-        pickle.dumps(value)
-        return {"value": value}
-    except BaseException as error:  # a rank reports whatever ended its call, SystemExit too
-        text = traceback.format_exc()
-        # A bare copy: the traceback would keep the function's communicators alive.
-        error = error.with_traceback(None)
-        error.__context__ = error.__cause__ = None
-        try:
-            pickle.loads(pickle.dumps(error))
-        except Exception:
-            error = RuntimeError(f"{type(error).__name__}: {error}")
-        return {"error": error, "traceback": text}
-
-
-def _find(module: str, file: str, name: str) -> Callable:
-    if module not in sys.modules:
-        spec = importlib.util.spec_from_file_location(module, file)
-        sys.modules[module] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[module])
-    found = sys.modules[module]
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
-
-
-def _shared_memory() -> set[str]:
-    return set(os.listdir(SHARED_MEMORY)) if SHARED_MEMORY.is_dir() else set()
-
-
-def _processes() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def _read(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:  # ended meanwhile, or another user's
-        return b""
-
-
-def _marked(mark: str) -> list[int]:
-    """Living processes that inherited the team's environment."""
-    return [pid for pid in _processes() if f"{MARK}={mark}".encode() in _read(pid, "environ")]
-
-
-def _command(pid: int) -> str:
-    return _read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace")
-
-
-def _mapped_by_anyone(path: Path) -> bool:
-    """Another program's shared memory is its own affair; a leftover has no user."""
-    return any(str(path).encode() in _read(pid, "maps") for pid in _processes())

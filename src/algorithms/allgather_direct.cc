@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_allgather_direct(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const auto peers = others(all);
   const int ch = b.channel(4);
@@ -29,7 +29,8 @@ void write(Builder& b) {
 
 Algorithm allgather_direct() {
   return {"allgather/direct", Collective::kAllgather,
-          "everyone to all others; 1 step, (P-1)n bytes read; in a node (Graham 2008)", write};
+          "everyone to all others; 1 step, (P-1)n bytes read; in a node (Graham 2008)",
+          write_allgather_direct};
 }
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_allgather_ring(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const auto right = next_in(all);
   const int ch = b.channel(4);
@@ -28,7 +28,7 @@ void write(Builder& b) {
 Algorithm allgather_ring() {
   return {"allgather/ring", Collective::kAllgather,
           "around a ring; P-1 steps, (P-1)n bytes to one neighbour; large blocks (Thakur 2005)",
-          write};
+          write_allgather_ring};
 }
 
 }  // namespace weft

@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_allgather_two_level(Builder& b) {
   const GatherLevels levels(b, Shares::block_each(nodes_of(b)));
   b.chunks([&] {
     b.copy({b.output(b.rank())}, b.input());
@@ -38,7 +38,7 @@ Algorithm allgather_two_level() {
   return {"allgather/two_level", Collective::kAllgather,
           "a block crosses to each node once and is shared there; 2 steps, (k-1)n bytes across; "
           "parameters node, place; clusters (Traeff 2006, Nguyen 2018)",
-          write, refusal_of_nodes};
+          write_allgather_two_level, refusal_of_nodes};
 }
 
 }  // namespace weft

@@ -28,7 +28,7 @@ void enter(Builder& b, const std::vector<int>& peers, int ch) {
   });
 }
 
-void write(Builder& b) {
+void write_allreduce_direct(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const auto peers = others(all);
   const Operand mine = b.output(b.rank());
@@ -57,7 +57,7 @@ Algorithm allreduce_direct() {
           Collective::kAllreduce,
           "reads and writes the peers' buffers; 2 steps, 2n(P-1)/P bytes, no copy; symmetric "
           "memory only (MSCCL++ 2025)",
-          write,
+          write_allreduce_direct,
           {},
           kReproducible};
 }

@@ -162,7 +162,7 @@ Channels channels_of(Builder& b, const Levels& levels) {
           b.channel(led * slots_for("spread", 0, over, levels))};
 }
 
-void write(Builder& b) {
+void write_allreduce_multi_leader(Builder& b) {
   Levels levels{nodes_of(b), 0, 0, "", ""};
   levels.leaders = b.param("leaders", levels.nodes.largest());
   levels.inner = b.param("inner", "ring").word();
@@ -186,7 +186,7 @@ constexpr int kMostPieces = 64;  // each is a program of its own; what pays is b
 const std::vector<std::string> kInner = {"ring", "rabenseifner", "direct"};
 const std::vector<std::string> kOuter = {"ring", "rabenseifner", "direct", "recursive_doubling"};
 
-std::string refuses(int ranks, const Params& params) {
+std::string refuses_allreduce_multi_leader(int ranks, const Params& params) {
   if (auto why = refusal_of_nodes(ranks, params); !why.empty()) return why;
   const int most = nodes_of(ranks, params).largest();
   const int leaders = param_of(params, "leaders", most);
@@ -206,8 +206,8 @@ Algorithm allreduce_multi_leader() {
           Collective::kAllreduce,
           "reduce-scatter in the node, allreduce across for each leader's share, allgather in the "
           "node; parameters node, place, leaders, inner, outer, pieces; clusters (Nguyen 2018)",
-          write,
-          refuses,
+          write_allreduce_multi_leader,
+          refuses_allreduce_multi_leader,
           kConsistent,
           {{"lr_lr", {{"inner", "ring"}, {"outer", "ring"}}},
            {"lr_rab", {{"inner", "ring"}, {"outer", "rabenseifner"}}}}};

@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_allreduce_one_shot(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const auto peers = others(all);
   const int ch = b.channel(2);
@@ -43,7 +43,7 @@ Algorithm allreduce_one_shot() {
   return {"allreduce/one_shot",
           Collective::kAllreduce,
           "everyone tells everyone; 1 step, (P-1)n bytes read; small messages (Graham 2008)",
-          write,
+          write_allreduce_one_shot,
           {},
           kReproducible};
 }

@@ -103,7 +103,7 @@ void write_extra(Builder& b, int blocks, int proxy, int channel) {
   });
 }
 
-void write(Builder& b) {
+void write_allreduce_rabenseifner(Builder& b) {
   const int core = power_of_two_in(b.ranks()), extra = b.ranks() - core, me = b.rank();
   b.blocks(core, core);
   const int ch = b.channel(4);
@@ -123,7 +123,7 @@ Algorithm allreduce_rabenseifner() {
           Collective::kAllreduce,
           "recursive halving and doubling; 2 log2 P steps, 2n(P-1)/P bytes; rounds partial "
           "sums; medium messages over a network (Rabenseifner 2004)",
-          write,
+          write_allreduce_rabenseifner,
           {},
           kConsistent};
 }

@@ -26,7 +26,7 @@ namespace weft {
 namespace {
 
 // A rank beyond the power of two: hands in, gets the result.
-void write_extra(Builder& b, int proxy, int plain, int result) {
+void write_extra_doubling(Builder& b, int proxy, int plain, int result) {
   b.put(b.input(), {proxy}, plain);
   b.wait(proxy, result, b.output());
   b.copy({b.output()}, b.slot(proxy, result));
@@ -43,7 +43,7 @@ void send_copy(Builder& b, const Sum& sum, int to, const Wire& wire) {
   b.signal({to}, wire.plain, b.input());
 }
 
-void write(Builder& b) {
+void write_allreduce_recursive_doubling(Builder& b) {
   const int core = power_of_two_in(b.ranks()), extra = b.ranks() - core;
   const int steps = std::countr_zero(static_cast<unsigned>(core));
   // A trip sends one sum a step, all of which are held until its end.
@@ -51,7 +51,7 @@ void write(Builder& b) {
   const int result = extra > 0 ? b.channel(2) : -1;
   const int me = b.rank();
   b.chunks([&] {
-    if (me >= core) return write_extra(b, me - core, wire.plain, result);
+    if (me >= core) return write_extra_doubling(b, me - core, wire.plain, result);
     Sum sum = own(b.input());
     if (me < extra) receive(b, sum, me + core, wire.plain);
     for (int bit = 1; bit < core; bit <<= 1) {
@@ -74,7 +74,7 @@ Algorithm allreduce_recursive_doubling() {
           Collective::kAllreduce,
           "sums exchanged across one bit of the rank a step; log2 P steps, n log2 P bytes; "
           "small messages (Thakur 2005)",
-          write,
+          write_allreduce_recursive_doubling,
           {},
           kConsistent};
 }

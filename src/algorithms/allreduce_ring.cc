@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_allreduce_ring(Builder& b) {
   const Group all(b.rank(), b.ranks());
   b.blocks(b.ranks(), b.ranks());
   const Wire wire{b.channel(2), all.size() > 2 ? b.channel(4, Width::kWide) : -1};
@@ -37,7 +37,7 @@ Algorithm allreduce_ring() {
           Collective::kAllreduce,
           "ring reduce-scatter and allgather; 2(P-1) steps, 2n(P-1)/P bytes to one neighbour; "
           "large messages (Patarasuk and Yuan 2009)",
-          write,
+          write_allreduce_ring,
           {},
           kConsistent,
           {"lr"}};

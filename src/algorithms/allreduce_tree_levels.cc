@@ -76,7 +76,7 @@ Sum collect_sums(Builder& b, const Levels& levels, const Wire& sums) {
   return sum;
 }
 
-void write(Builder& b) {
+void write_allreduce_tree_levels(Builder& b) {
   const int size = b.param("node", default_node(b.ranks()));
   const Levels levels = levels_of(b.rank(), b.ranks(), size);
   b.blocks(b.ranks(), b.ranks());
@@ -99,7 +99,7 @@ void write(Builder& b) {
   });
 }
 
-std::string refuses(int ranks, const Params& params) {
+std::string refuses_allreduce_tree_levels(int ranks, const Params& params) {
   const int node = param_of(params, "node", default_node(ranks));
   const std::string given = "node = " + std::to_string(node);
   if (node < 2 || !is_power_of_two(node))
@@ -116,8 +116,8 @@ Algorithm allreduce_tree_levels() {
       Collective::kAllreduce,
       "one node's sum across instead of its ranks' inputs, added up in the one tree over ranks; "
       "4 steps; parameter node, a power of two; reproducible sums on clusters (Nguyen 2018)",
-      write,
-      refuses,
+      write_allreduce_tree_levels,
+      refuses_allreduce_tree_levels,
       kReproducible};
 }
 

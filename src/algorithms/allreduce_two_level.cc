@@ -31,7 +31,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_allreduce_two_level(Builder& b) {
   const Nodes nodes = nodes_of(b);
   const Shares shares = Shares::equal_for_nodes(nodes);
   b.blocks(shares.blocks(), shares.blocks());
@@ -59,7 +59,7 @@ Algorithm allreduce_two_level() {
           Collective::kAllreduce,
           "sums of nodes cross to each block's owner, results cross back once; 4 steps; parameters "
           "node, place, wide, wire; clusters (Nguyen 2018)",
-          write,
+          write_allreduce_two_level,
           refusal_of_nodes,
           kConsistent};
 }

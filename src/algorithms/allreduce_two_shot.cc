@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_allreduce_two_shot(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const auto peers = others(all);
   const auto mine = [&](int rank) { return own(b.input(rank)); };
@@ -45,7 +45,7 @@ Algorithm allreduce_two_shot() {
           Collective::kAllreduce,
           "direct reduce-scatter and allgather; 2 steps, 2n(P-1)/P bytes; medium and large "
           "messages in a node (Thakur 2005)",
-          write,
+          write_allreduce_two_shot,
           {},
           kReproducible};
 }

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_alltoall_direct(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const int ch = b.channel(3 * std::max(1, all.size() - 1));
   b.chunks([&] {
@@ -30,7 +30,8 @@ void write(Builder& b) {
 
 Algorithm alltoall_direct() {
   return {"alltoall/direct", Collective::kAlltoall,
-          "everyone to everyone at once; 1 step, (P-1)n bytes; in a node (Thakur 2005)", write};
+          "everyone to everyone at once; 1 step, (P-1)n bytes; in a node (Thakur 2005)",
+          write_alltoall_direct};
 }
 
 }  // namespace weft

@@ -20,7 +20,7 @@ void exchange(Builder& b, int to, int from, int ch) {
   take(b, b.output(from), from, ch);
 }
 
-void write(Builder& b) {
+void write_alltoall_pairwise(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const int me = b.rank(), ch = b.channel(4);
   b.once([&] { b.copy({b.output(me)}, b.input(me)); });
@@ -39,7 +39,7 @@ void write(Builder& b) {
 Algorithm alltoall_pairwise() {
   return {"alltoall/pairwise", Collective::kAlltoall,
           "one partner a round; P-1 steps, (P-1)n bytes; large blocks over a network (Thakur 2005)",
-          write};
+          write_alltoall_pairwise};
 }
 
 }  // namespace weft

@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_alltoall_staged(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const int ch = b.channel(3 * std::max(1, all.size() - 1));
   b.in_place();
@@ -39,7 +39,7 @@ Algorithm alltoall_staged() {
       "alltoall/staged", Collective::kAlltoall,
       "everyone to everyone through slots; 1 step, (P-1)n bytes; in place without a copy of the "
       "input (after Thakur 2005)",
-      write};
+      write_alltoall_staged};
 }
 
 }  // namespace weft

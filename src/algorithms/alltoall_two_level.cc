@@ -103,7 +103,7 @@ void exchange(Builder& b, const Nodes& nodes, int channel) {
     take_across(b, {nodes, (home + hop) % nodes.count(), home}, channel);
 }
 
-void write(Builder& b) {
+void write_alltoall_two_level(Builder& b) {
   const Nodes nodes = nodes_of(b);
   const int home = nodes.of(b.rank()), most = nodes.largest();
   b.equal_counts();
@@ -116,7 +116,7 @@ void write(Builder& b) {
     b.chunks([&] { deliver_in_node(b, {nodes, (home + hop) % nodes.count(), home}, inside); });
 }
 
-std::string refuses(int ranks, const Params& params) {
+std::string refuses_alltoall_two_level(int ranks, const Params& params) {
   if (auto why = refusal_of_nodes(ranks, params); !why.empty()) return why;
   const Nodes nodes = nodes_of(ranks, params);
   for (int node = 0; node < nodes.count(); ++node)
@@ -135,7 +135,7 @@ Algorithm alltoall_two_level() {
   return {"alltoall/two_level", Collective::kAlltoall,
           "one message from a rank to a node, delivered there; 2 steps; small blocks of equal "
           "counts; parameters node, place; clusters (Traeff 2014)",
-          write, refuses};
+          write_alltoall_two_level, refuses_alltoall_two_level};
 }
 
 }  // namespace weft

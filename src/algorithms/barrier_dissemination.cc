@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_barrier_dissemination(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const int ch = b.channel(1);
   b.once([&] { disseminate(b, all, ch); });
@@ -23,7 +23,8 @@ void write(Builder& b) {
 
 Algorithm barrier_dissemination() {
   return {"barrier/dissemination", Collective::kBarrier,
-          "tells the rank 2^k further in step k; ceil(log2 P) steps (Hensgen 1988)", write};
+          "tells the rank 2^k further in step k; ceil(log2 P) steps (Hensgen 1988)",
+          write_barrier_dissemination};
 }
 
 }  // namespace weft

@@ -28,7 +28,7 @@ void lead(Builder& b, const Group& node, const Group& leaders, int channel) {
   if (node.size() > 1) b.signal(others(node), channel);
 }
 
-void write(Builder& b) {
+void write_barrier_two_level(Builder& b) {
   const Nodes nodes = nodes_of(b);
   const int channel = b.channel(1);
   const Group node = nodes.around(b.rank());
@@ -49,7 +49,7 @@ Algorithm barrier_two_level() {
   return {"barrier/two_level", Collective::kBarrier,
           "within nodes, dissemination among their leaders, within; 2 + ceil(log2 k) steps; "
           "parameters node, place; clusters (Hensgen 1988)",
-          write, refusal_of_nodes};
+          write_barrier_two_level, refusal_of_nodes};
 }
 
 }  // namespace weft

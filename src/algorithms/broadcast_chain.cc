@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_broadcast_chain(Builder& b) {
   const int root = b.param("root", 0);
   const std::vector<int> order = b.param("order", std::vector<int>{}).list();
   const int ch = b.channel(4);
@@ -29,7 +29,7 @@ void write(Builder& b) {
   b.chunks([&] { broadcast_down(b, chain_place(ring, root), ch); });
 }
 
-std::string refuses(int ranks, const Params& params) {
+std::string refuses_broadcast_chain(int ranks, const Params& params) {
   const Param natural(std::vector<int>{});
   const std::vector<int>& order = param_of(params, "order", natural).list();
   std::vector<int> sorted = order, all(static_cast<std::size_t>(ranks));
@@ -47,8 +47,8 @@ Algorithm broadcast_chain() {
           Collective::kBroadcast,
           "pipelined chain, parameter order; P-2+chunks steps, n bytes; very large messages "
           "(Patarasuk 2008)",
-          write,
-          refuses,
+          write_broadcast_chain,
+          refuses_broadcast_chain,
           {},
           {"pc"}};
 }

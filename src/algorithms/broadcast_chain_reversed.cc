@@ -29,14 +29,16 @@ std::vector<int> reversed_in_nodes(int ranks, int node) {
   return order;
 }
 
-void write(Builder& b) {
+void write_broadcast_chain_reversed(Builder& b) {
   const int root = b.param("root", 0), node = b.param("node", b.ranks());
   const int ch = b.channel(4);
   const Group ring(b.rank(), reversed_in_nodes(b.ranks(), node));
   b.chunks([&] { broadcast_down(b, chain_place(ring, root), ch); });
 }
 
-std::string refuses(int, const Params& params) { return refusal_below(params, "node", 1); }
+std::string refuses_broadcast_chain_reversed(int, const Params& params) {
+  return refusal_below(params, "node", 1);
+}
 
 }  // namespace
 
@@ -44,7 +46,7 @@ Algorithm broadcast_chain_reversed() {
   return {"broadcast/chain_reversed", Collective::kBroadcast,
           "pipelined chain, backwards in each node, parameter node; P-2+chunks steps, n bytes; for "
           "comparison (Xin 2020)",
-          write, refuses};
+          write_broadcast_chain_reversed, refuses_broadcast_chain_reversed};
 }
 
 }  // namespace weft

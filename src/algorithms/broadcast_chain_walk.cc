@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_broadcast_chain_walk(Builder& b) {
   const int root = b.param("root", 0);
   const Tree tree = b.param("tree", Tree{}).list();
   const int ch = b.channel(4);
@@ -27,7 +27,7 @@ void write(Builder& b) {
   b.chunks([&] { broadcast_down(b, chain_place(ring, root), ch); });
 }
 
-std::string refuses(int ranks, const Params& params) {
+std::string refuses_broadcast_chain_walk(int ranks, const Params& params) {
   const Param alike(Tree{});
   const Tree& tree = param_of(params, "tree", alike).list();
   return tree.empty() ? "" : fault_of_tree(tree, ranks);
@@ -40,8 +40,8 @@ Algorithm broadcast_chain_walk() {
           Collective::kBroadcast,
           "pipelined chain along a walk of the topology, parameter tree; P-2+chunks steps, n bytes "
           "on each link at most; very large messages (Xin 2020)",
-          write,
-          refuses,
+          write_broadcast_chain_walk,
+          refuses_broadcast_chain_walk,
           {},
           {"ta_pc"}};
 }

@@ -18,21 +18,23 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_broadcast_knomial(Builder& b) {
   const int root = b.param("root", 0), radix = b.param("radix", 2);
   const int ch = b.channel(4);
   const TreePlace place = knomial_place(b.rank(), b.ranks(), root, radix);
   b.chunks([&] { broadcast_down(b, place, ch); });
 }
 
-std::string refuses(int, const Params& params) { return refusal_below(params, "radix", 2); }
+std::string refuses_broadcast_knomial(int, const Params& params) {
+  return refusal_below(params, "radix", 2);
+}
 
 }  // namespace
 
 Algorithm broadcast_knomial() {
   return {"broadcast/knomial", Collective::kBroadcast,
           "k-nomial tree, parameter radix; log_k P steps; small and medium messages (Thakur 2005)",
-          write, refuses};
+          write_broadcast_knomial, refuses_broadcast_knomial};
 }
 
 }  // namespace weft

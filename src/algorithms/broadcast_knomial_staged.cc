@@ -40,14 +40,16 @@ void write_receiver(Builder& b, const TreePlace& place, int ch) {
   b.credit(place.parent, ch, b.output());
 }
 
-void write(Builder& b) {
+void write_broadcast_knomial_staged(Builder& b) {
   const int root = b.param("root", 0), radix = b.param("radix", 2);
   const int ch = b.channel(4);
   const TreePlace place = knomial_place(b.rank(), b.ranks(), root, radix);
   b.chunks([&] { place.parent < 0 ? write_root(b, place, ch) : write_receiver(b, place, ch); });
 }
 
-std::string refuses(int, const Params& params) { return refusal_below(params, "radix", 2); }
+std::string refuses_broadcast_knomial_staged(int, const Params& params) {
+  return refusal_below(params, "radix", 2);
+}
 
 }  // namespace
 
@@ -55,7 +57,7 @@ Algorithm broadcast_knomial_staged() {
   return {"broadcast/knomial_staged", Collective::kBroadcast,
           "k-nomial tree among slots, parameter radix; a copy and log_k P steps; small messages "
           "whose buffers are far from the network (Xin 2020)",
-          write, refuses};
+          write_broadcast_knomial_staged, refuses_broadcast_knomial_staged};
 }
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_broadcast_one_shot(Builder& b) {
   const int root = b.param("root", 0);
   // Many: the root is far ahead of its readers where these must share a core.
   const int ch = b.channel(16);
@@ -27,7 +27,8 @@ void write(Builder& b) {
 
 Algorithm broadcast_one_shot() {
   return {"broadcast/one_shot", Collective::kBroadcast,
-          "the root writes once, all read; 1 step; in a node (Graham 2008)", write};
+          "the root writes once, all read; 1 step; in a node (Graham 2008)",
+          write_broadcast_one_shot};
 }
 
 }  // namespace weft

@@ -46,7 +46,7 @@ void write_receiver(Builder& b, int root, const Group& group, int scattered, int
   });
 }
 
-void write(Builder& b) {
+void write_broadcast_scatter_allgather(Builder& b) {
   const int root = b.param("root", 0), blocks = std::max(1, b.ranks() - 1);
   b.blocks(blocks, blocks);
   const int scattered = b.channel(3 * blocks), shared = b.channel(4);
@@ -64,7 +64,7 @@ Algorithm broadcast_scatter_allgather() {
   return {"broadcast/scatter_allgather", Collective::kBroadcast,
           "the root scatters, the others share; 2 steps, n bytes; large messages (van de Geijn "
           "1994)",
-          write};
+          write_broadcast_scatter_allgather};
 }
 
 }  // namespace weft

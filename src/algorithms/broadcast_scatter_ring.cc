@@ -85,7 +85,7 @@ class Member {
   int me_, down_, around_;
 };
 
-void write(Builder& b) {
+void write_broadcast_scatter_ring(Builder& b) {
   const int root = b.param("root", 0), ranks = b.ranks();
   std::vector<int> from_root;
   for (int place = 0; place < ranks; ++place) from_root.push_back((root + place) % ranks);
@@ -104,7 +104,7 @@ Algorithm broadcast_scatter_ring() {
   return {"broadcast/scatter_ring", Collective::kBroadcast,
           "binomial scatter, ring allgather; log2 P+P-1 steps, 2n(P-1)/P bytes at the root; long "
           "messages (van de Geijn 1994)",
-          write};
+          write_broadcast_scatter_ring};
 }
 
 }  // namespace weft

@@ -66,7 +66,7 @@ void write_leader(Builder& b, TreePlace outer, const TreePlace& inner, int ch, b
   if (!overlap && !inner.children.empty()) b.chunks([&] { b.put(b.output(), inner.children, ch); });
 }
 
-void write(Builder& b) {
+void write_broadcast_two_level(Builder& b) {
   const int root = b.param("root", 0);
   const Nodes nodes = nodes_of(b);
   const std::string outer = b.param("outer", tree_kinds()[0]).word();
@@ -80,7 +80,7 @@ void write(Builder& b) {
   write_leader(b, place_in(leaders, outer, radix), place, ch, overlap != 0);
 }
 
-std::string refuses(int ranks, const Params& params) {
+std::string refuses_broadcast_two_level(int ranks, const Params& params) {
   for (const std::string& why :
        {refusal_of_nodes(ranks, params), refusal_below(params, "radix", 2),
         refusal_unless(params, "outer", tree_kinds()), refusal_unless(params, "inner", kInner)})
@@ -94,7 +94,7 @@ Algorithm broadcast_two_level() {
   return {"broadcast/two_level", Collective::kBroadcast,
           "a tree across nodes, a tree in each, overlapped; parameters node, place, outer, inner, "
           "radix, overlap; clusters (Awan 2016)",
-          write, refuses};
+          write_broadcast_two_level, refuses_broadcast_two_level};
 }
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_gather_direct(Builder& b) {
   const int root = b.param("root", 0);
   const int ch = b.channel(4);
   const Group all(b.rank(), b.ranks());
@@ -28,7 +28,7 @@ void write(Builder& b) {
 
 Algorithm gather_direct() {
   return {"gather/direct", Collective::kGather, "all to the root; 1 step, n bytes (linear gather)",
-          write};
+          write_gather_direct};
 }
 
 }  // namespace weft

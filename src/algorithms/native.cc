@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_native(Builder& b) {
   const CollectiveTraits& traits = traits_of(b.shape().collective);
   if (traits.rooted()) (void)b.param("root", 0);
   if (traits.exchanges()) b.in_place();  // it reads a copy of its input
@@ -20,7 +20,7 @@ void write(Builder& b) {
 
 Algorithm native(Collective collective) {
   return {std::string(name_of(collective)) + "/native", collective,
-          "the fabric's own function, neither proved nor priced", write};
+          "the fabric's own function, neither proved nor priced", write_native};
 }
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_reduce_binomial(Builder& b) {
   const int root = b.param("root", 0), ranks = b.ranks();
   const Wire wire{b.channel(4), ranks > 2 ? b.channel(4, Width::kWide) : -1};
   const Group all(b.rank(), ranks);
@@ -38,7 +38,7 @@ void write(Builder& b) {
 
 Algorithm reduce_binomial() {
   return {"reduce/binomial", Collective::kReduce,
-          "binomial tree; log2 P steps, n bytes; many ranks (Thakur 2005)", write};
+          "binomial tree; log2 P steps, n bytes; many ranks (Thakur 2005)", write_reduce_binomial};
 }
 
 }  // namespace weft

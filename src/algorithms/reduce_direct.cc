@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_reduce_direct(Builder& b) {
   const int root = b.param("root", 0);
   const int ch = b.channel(4);
   b.chunks([&] {
@@ -35,7 +35,7 @@ Algorithm reduce_direct() {
   return {"reduce/direct",
           Collective::kReduce,
           "all to the root, which adds as a tree; 1 step, n bytes; few ranks (Graham 2008)",
-          write,
+          write_reduce_direct,
           {},
           kReproducible};
 }

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_reduce_scatter_direct(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const auto mine = [&](int rank) { return own(b.input(rank)); };
   const Wire wire{b.channel(3 * std::max(1, all.size() - 1))};
@@ -32,7 +32,7 @@ Algorithm reduce_scatter_direct() {
   return {"reduce_scatter/direct",
           Collective::kReduceScatter,
           "each block straight to its owner; 1 step, (P-1)n bytes; in a node (Thakur 2005)",
-          write,
+          write_reduce_scatter_direct,
           {},
           kReproducible};
 }

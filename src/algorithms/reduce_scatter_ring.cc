@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_reduce_scatter_ring(Builder& b) {
   const Group all(b.rank(), b.ranks());
   const Wire wire{b.channel(2), all.size() > 2 ? b.channel(4, Width::kWide) : -1};
   b.chunks([&] {
@@ -29,7 +29,7 @@ Algorithm reduce_scatter_ring() {
   return {"reduce_scatter/ring", Collective::kReduceScatter,
           "around a ring; P-1 steps, (P-1)n bytes to one neighbour; large blocks (Patarasuk and "
           "Yuan 2009)",
-          write};
+          write_reduce_scatter_ring};
 }
 
 }  // namespace weft

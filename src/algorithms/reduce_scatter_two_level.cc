@@ -28,7 +28,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_reduce_scatter_two_level(Builder& b) {
   const Nodes nodes = nodes_of(b);
   const ReduceLevels levels(b, Shares::block_each(nodes), crossing_width(b, nodes));
   b.chunks([&] {
@@ -44,7 +44,7 @@ Algorithm reduce_scatter_two_level() {
   return {"reduce_scatter/two_level", Collective::kReduceScatter,
           "sums of nodes cross, one to each rank; 2 steps, (k-1)n bytes across; parameters node, "
           "place, wide, wire; clusters (Thakur 2005, Nguyen 2018)",
-          write, refusal_of_nodes};
+          write_reduce_scatter_two_level, refusal_of_nodes};
 }
 
 }  // namespace weft

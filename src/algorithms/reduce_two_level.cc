@@ -70,7 +70,7 @@ struct Shape {
   }
 };
 
-void write(Builder& b) {
+void write_reduce_two_level(Builder& b) {
   const Nodes nodes = nodes_of(b);
   const Shape shape{nodes, b.param("root", 0), b.param("leaders", nodes.largest())};
   const std::string outer = b.param("outer", tree_kinds()[0]).word();
@@ -98,7 +98,7 @@ void write(Builder& b) {
   });
 }
 
-std::string refuses(int ranks, const Params& params) {
+std::string refuses_reduce_two_level(int ranks, const Params& params) {
   for (const std::string& why :
        {refusal_of_nodes(ranks, params), refusal_below(params, "leaders", 1),
         refusal_below(params, "radix", 2), refusal_unless(params, "outer", tree_kinds())})
@@ -112,7 +112,7 @@ Algorithm reduce_two_level() {
   return {"reduce/two_level", Collective::kReduce,
           "nodes add up, their sums go up a tree; parameters node, place, leaders, outer, radix; "
           "clusters (Graham 2008, Thakur 2005)",
-          write, refuses};
+          write_reduce_two_level, refuses_reduce_two_level};
 }
 
 }  // namespace weft

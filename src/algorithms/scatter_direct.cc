@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_scatter_direct(Builder& b) {
   const int root = b.param("root", 0);
   const int ch = b.channel(3 * std::max(1, b.ranks() - 1));
   const Group all(b.rank(), b.ranks());
@@ -33,7 +33,8 @@ void write(Builder& b) {
 
 Algorithm scatter_direct() {
   return {"scatter/direct", Collective::kScatter,
-          "the root to all; 1 step, (P-1)n bytes at the root (linear scatter)", write};
+          "the root to all; 1 step, (P-1)n bytes at the root (linear scatter)",
+          write_scatter_direct};
 }
 
 }  // namespace weft

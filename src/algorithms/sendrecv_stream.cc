@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-void write(Builder& b) {
+void write_sendrecv_stream(Builder& b) {
   const int ch = b.channel(4);
   b.chunks([&] {
     if (b.rank() == 0) return b.put(b.input(), {1}, ch);
@@ -24,7 +24,7 @@ void write(Builder& b) {
   });
 }
 
-std::string refuses(int ranks, const Params&) {
+std::string refuses_sendrecv_stream(int ranks, const Params&) {
   if (ranks == 2) return {};
   return "it connects a pair: make its plan for 2 ranks";
 }
@@ -33,7 +33,8 @@ std::string refuses(int ranks, const Params&) {
 
 Algorithm sendrecv_stream() {
   return {"sendrecv/stream", Collective::kSendRecv,
-          "chunks from rank 0 to rank 1 of a pair; 1 step, n bytes", write, refuses};
+          "chunks from rank 0 to rank 1 of a pair; 1 step, n bytes", write_sendrecv_stream,
+          refuses_sendrecv_stream};
 }
 
 }  // namespace weft

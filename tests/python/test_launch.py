@@ -35,6 +35,11 @@ def leave_child(job):
     subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
 
 
+def leave_fork(job):
+    if os.fork() == 0:
+        signal.pause()
+
+
 def leave_file(job):
     tempfile.mkstemp(prefix="left")
 
@@ -87,6 +92,7 @@ def test_deadline_prints_stacks_and_kills(capfd):
     ("body", "complaint"),
     [
         (leave_child, "still lives"),
+        (leave_fork, "still lives"),
         (leave_file, "left in TMPDIR"),
         (leave_shared_memory, "/dev/shm/weft-launch"),
         (leave_hanging_thread, "did not leave"),
@@ -108,6 +114,18 @@ def test_leftovers_of_a_call_are_found_once():
         with pytest.raises(LeftBehind, match="left in TMPDIR"):
             team.check_clean()
         team.check_clean()
+
+
+def parent_and_modules(job):
+    return os.getppid(), "weft" in sys.modules, os.environ.get("FI_LOG_LEVEL")
+
+
+@pytest.mark.parametrize("env", [{}, {"FI_LOG_LEVEL": "warn"}])
+def test_ranks_are_children_with_the_asked_environment(env):
+    """A variable that a library may read when it is loaded has to be there from the start."""
+    with Team(2, env) as team:
+        expected = (os.getpid(), not env, env.get("FI_LOG_LEVEL"))
+        assert team.run(parent_and_modules) == [expected] * 2
 
 
 def set_and_delete(job):
