@@ -32,27 +32,47 @@ void Network::use(const Flow& flow, std::size_t resource, double work) {
   uses_.push_back(static_cast<std::uint32_t>(used.first));
 }
 
-void Network::use_all(Flow& flow) {
-  const std::size_t links = 2 * topology_.links.size();
-  double longest = 0, latency = 0;
+const Network::Way& Network::way_of(const Flow& flow) {
+  if (index(flow.stream) >= ways_.size()) ways_.resize(index(flow.stream) + 1);
+  Way& way = ways_[index(flow.stream)];
+  if (way.first == way.end) find_way(flow, way);
+  return way;
+}
+
+void Network::find_way(const Flow& flow, Way& way) {
+  const auto links = static_cast<std::uint32_t>(2 * topology_.links.size());
   const auto& path = routes_.path(flow.from, flow.to);
+  way.first = static_cast<std::uint32_t>(stops_.size());
   for (std::size_t i = 0; i < path.size(); ++i) {
-    const Topology::Link& link = topology_.links[index(path[i].link)];
-    const double work = link.overhead + flow.bytes / link.bandwidth;
-    longest = std::max(longest, work);
-    latency += link.latency;
-    if (link.shared)
-      use(flow, 2 * index(path[i].link) + (link.full_duplex && !path[i].forward), work);
+    const auto [number, forward] = path[i];
+    const Topology::Link& link = topology_.links[index(number)];
+    way.latency += link.latency;
+    stops_.push_back({link.overhead, link.bandwidth,
+                      static_cast<std::uint32_t>(2 * number + (link.full_duplex && !forward)), true,
+                      link.shared});
     if (i + 1 == path.size()) break;
-    const int end = path[i].forward ? link.b : link.a;
+    const int end = forward ? link.b : link.a;
     const Topology::Vertex& vertex = topology_.vertices[index(end)];
-    latency += vertex.latency;
-    if (vertex.bandwidth > 0) use(flow, links + index(end), flow.bytes / vertex.bandwidth);
+    way.latency += vertex.latency;
+    if (vertex.bandwidth > 0)
+      stops_.push_back({0, vertex.bandwidth, links + static_cast<std::uint32_t>(end), false, true});
+  }
+  way.end = static_cast<std::uint32_t>(stops_.size());
+}
+
+void Network::use_all(Flow& flow) {
+  const Way& way = way_of(flow);
+  double longest = 0;
+  for (std::uint32_t i = way.first; i < way.end; ++i) {
+    const Stop& stop = stops_[i];
+    const double work = stop.overhead + flow.bytes / stop.bandwidth;
+    if (stop.link) longest = std::max(longest, work);
+    if (stop.shared) use(flow, stop.resource, work);
   }
   flow.left = flow.ready + longest;
-  flow.arrival = latency;
+  flow.arrival = way.latency;
   if (!topology_.one_port) return;
-  const std::size_t ports = links + topology_.vertices.size();
+  const std::size_t ports = 2 * topology_.links.size() + topology_.vertices.size();
   use(flow, ports + 2 * index(flow.from), longest);
   use(flow, ports + 2 * index(flow.to) + 1, longest);
 }

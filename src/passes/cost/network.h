@@ -39,6 +39,21 @@ class Network {
     double busy = 0;
   };
 
+  // A link or a switch on a stream's way.
+  struct Stop {
+    double overhead = 0, bandwidth = 1;
+    std::uint32_t resource = 0;
+    bool link = true;
+    bool shared = true;
+  };
+  // The stops of a stream's messages, and the latency of all.
+  struct Way {
+    std::uint32_t first = 0, end = 0;  // of stops_
+    double latency = 0;
+  };
+
+  const Way& way_of(const Flow& flow);
+  void find_way(const Flow& flow, Way& way);
   void use_all(Flow& flow);
   void use(const Flow& flow, std::size_t resource, double work);
   void serve(Resource& resource);
@@ -47,6 +62,8 @@ class Network {
 
   const Topology& topology_;
   Routes& routes_;
+  std::vector<Way> ways_;  // by stream, as far as known
+  std::vector<Stop> stops_;
   std::vector<Resource> resources_;
   std::vector<Demand> demands_;
   std::vector<std::uint32_t> uses_;     // demands, flow after flow

@@ -115,7 +115,8 @@ void TimeDomain::send(int rank, double bytes, bool lazy, bool placed) {
     price_.bytes += bytes;
     price_.depth = std::max(price_.depth, entry.depth);
     if (stream.route.memory) return show(entry);
-    carry({rank, stream.to, own.now, bytes, static_cast<std::uint32_t>(posted), 0, 0}, entry.depth);
+    carry({rank, stream.to, own.now, bytes, static_cast<std::uint32_t>(posted), at_[i], 0, 0},
+          entry.depth);
   });
 }
 
