@@ -1,4 +1,4 @@
-# Two test binaries, and every example, which must at least compile.
+# Two test binaries, what tests/mpi starts, and every example, which must at least compile.
 
 file(GLOB example_sources CONFIGURE_DEPENDS examples/cpp/*.cc)
 foreach(source IN LISTS example_sources)
@@ -7,6 +7,17 @@ foreach(source IN LISTS example_sources)
   target_compile_options(example_${name} PRIVATE ${weft_flags})
   target_link_libraries(example_${name} PRIVATE weft Threads::Threads)
 endforeach()
+
+# What tests/mpi starts by mpirun: a program, and the same for Python by ctypes. Neither knows an MPI.
+if(NOT WEFT_SANITIZE AND EXISTS "${PROJECT_SOURCE_DIR}/tests/mpi/probe.cc")  # not in a source distribution
+  add_executable(weft_mpi_test tests/mpi/library_test.cc tests/mpi/probe.cc)
+  add_library(weft_mpi_probe MODULE tests/mpi/probe.cc)
+  foreach(name IN ITEMS weft_mpi_test weft_mpi_probe)
+    target_compile_options(${name} PRIVATE ${weft_flags})
+    target_include_directories(${name} PRIVATE src)
+    target_link_libraries(${name} PRIVATE weft Threads::Threads ${CMAKE_DL_LIBS})
+  endforeach()
+endif()
 
 find_package(GTest)
 if(NOT GTest_FOUND)

@@ -23,7 +23,7 @@ constexpr Variable kVariables[] = {
      kFirstRank},
     {"WEFT_CHUNK", &Environment::chunk, "a number of bytes", "chosen by the size of a block",
      "the most bytes that a message is cut into", kFirstRank},
-    {"WEFT_FABRIC", &Environment::fabric, "`shm`, `ofi` or `shm+ofi`",
+    {"WEFT_FABRIC", &Environment::fabric, "`shm`, `ofi`, `shm+ofi` or `mpi`",
      "`shm` if it reaches all ranks, else `shm+ofi`",
      "how ranks reach each other; `shm+ofi` is the first within a node, the second across", kAlike},
     {"WEFT_INTERFACE", &Environment::interface, "names or addresses, with commas between them",

@@ -2,6 +2,7 @@
 #include "comm/fabrics.h"
 
 #include "fabric/composite/composite_fabric.h"
+#include "fabric/mpi/mpi_fabric.h"
 #include "fabric/process.h"
 #include "fabric/shm/shm_fabric.h"
 #include "weft/communicator.h"
@@ -31,7 +32,8 @@ std::shared_ptr<Fabric> make_fabric(const std::string& name) {
   // Memory allocated before, over shared memory, is symmetric here as well.
   if (name == "shm+ofi")
     return std::make_shared<composite::CompositeFabric>(process_fabric("shm"), make_far_fabric());
-  throw InvalidArgument("fabric \"" + name + "\": give shm, ofi or shm+ofi");
+  if (name == "mpi") return std::make_shared<mpi::MpiFabric>();
+  throw InvalidArgument("fabric \"" + name + "\": give shm, ofi, shm+ofi or mpi");
 }
 
 }  // namespace

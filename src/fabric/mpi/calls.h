@@ -1,0 +1,140 @@
+// Mpi over a library whose handles are `H`: int (MPICH) or void* (Open MPI, the standard). Its
+// functions are in calls.cc, calls_messages.h and calls_collectives.h; nothing else includes this.
+#pragma once
+
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "fabric/mpi/functions.h"
+#include "fabric/mpi/mpi.h"
+
+namespace weft::mpi {
+
+template <typename H>
+class Calls final : public Mpi {
+ public:
+  Calls(const File& file, const Abi& abi) : file_(file), abi_(abi), f_(file_) {}
+
+  const File& file() const override { return file_; }
+  const Abi& abi() const override { return abi_; }
+
+  bool initialized() const override;
+  bool finalized() const override;
+  Level init_thread(Level wanted) const override;
+  Level query_thread() const override;
+  void finalize() const override { f_.finalize(); }
+  std::string processor_name() const override;
+  void abort(Comm comm, int code) const override { f_.abort(native(comm), code); }
+
+  Comm world() const override { return {abi_.world}; }
+  Comm self() const override { return {abi_.self}; }
+  Comm comm_of(std::uintptr_t handle) const override;
+  int rank(Comm comm) const override;
+  int size(Comm comm) const override;
+  void return_errors(Comm comm) const override;
+  Group group(Comm comm) const override;
+  Group include(Group group, std::span<const int> ranks) const override;
+  Comm create_group(Comm comm, Group group, int tag) const override;
+  void free(Comm& comm) const override;
+  void free(Group& group) const override;
+
+  Request isend(const void* data, std::size_t bytes, int to, int tag, Comm comm) const override;
+  Request irecv(void* data, std::size_t bytes, int from, int tag, Comm comm) const override;
+  bool iprobe(int from, int tag, Comm comm, Status& status) const override;
+  Message improbe(int from, int tag, Comm comm, Status& status) const override;
+  Request imrecv(void* data, std::size_t bytes, Message& message) const override;
+  bool test(Request& request, Status* status) const override;
+  int testsome(std::span<Request> requests, std::span<int> ended,
+               std::span<Status> statuses) const override;
+  void wait(Request& request, Status* status) const override;
+  void cancel(Request& request) const override;
+  void free(Request& request) const override;
+
+  Datatype type_of(DType dtype) const override;
+  Op op_of(ReduceOp op) const override;
+  Datatype bytes() const override { return {abi_.byte}; }
+
+  Request ibarrier(Comm comm) const override;
+  Request ibcast(void* data, std::size_t count, Datatype type, int root, Comm comm) const override;
+  Request iallreduce(const void* in, void* out, std::size_t count, Datatype type, Op op,
+                     Comm comm) const override;
+  Request ireduce(const void* in, void* out, std::size_t count, Datatype type, Op op, int root,
+                  Comm comm) const override;
+  Request ireduce_scatter_block(const void* in, void* out, std::size_t count, Datatype type, Op op,
+                                Comm comm) const override;
+  Request ireduce_scatter(const void* in, void* out, std::span<const int> counts, Datatype type,
+                          Op op, Comm comm) const override;
+  Request iallgather(const void* in, void* out, std::size_t count, Datatype type,
+                     Comm comm) const override;
+  Request iallgatherv(const void* in, std::size_t count, void* out, Parts parts, Datatype type,
+                      Comm comm) const override;
+  Request ialltoall(const void* in, void* out, std::size_t count, Datatype type,
+                    Comm comm) const override;
+  Request ialltoallv(const void* in, Parts sent, void* out, Parts received, Datatype type,
+                     Comm comm) const override;
+  Request igather(const void* in, void* out, std::size_t count, Datatype type, int root,
+                  Comm comm) const override;
+  Request iscatter(const void* in, void* out, std::size_t count, Datatype type, int root,
+                   Comm comm) const override;
+
+ private:
+  static H native(void* bits) {
+    if constexpr (std::is_same_v<H, int>) {
+      return static_cast<int>(reinterpret_cast<std::uintptr_t>(bits));
+    } else {
+      return bits;
+    }
+  }
+  static void* bits_of(H handle) {
+    if constexpr (std::is_same_v<H, int>) {
+      return reinterpret_cast<void*>(std::uintptr_t{static_cast<unsigned>(handle)});
+    } else {
+      return handle;
+    }
+  }
+  // MPI would crash on a handle that is none.
+  template <typename Kind>
+  static H native(Handle<Kind> handle) {
+    if (!handle) throw InvalidArgument("mpi: a null communicator, group, type or reduction");
+    return native(handle.bits);
+  }
+  // MPI's null is ours.
+  H native_request(Request request) const {
+    return native(request ? request.bits : abi_.no_request);
+  }
+  Request request_of(H handle) const {
+    return {bits_of(handle) == abi_.no_request ? nullptr : bits_of(handle)};
+  }
+
+  // Begins what `function` begins, whose last argument is the request.
+  template <typename F, typename... Args>
+  Request begin(const F& function, Args... args) const {
+    H request = native(abi_.no_request);
+    function(args..., &request);
+    return request_of(request);
+  }
+  int native_source(int from) const { return from == kAnySource ? abi_.any_source : from; }
+  int native_tag(int tag) const { return tag == kAnyTag ? abi_.any_tag : tag; }
+  Level level_of(int number) const;
+  Status status_of(const void* raw) const;
+  [[noreturn]] void fail_some(int code, const std::byte* raw, int some) const;
+
+  const File file_;
+  const Abi abi_;
+  const Functions<H> f_;
+};
+
+// Throws InvalidArgument above what MPI's int holds.
+inline int to_int(std::size_t count) {
+  if (count > INT_MAX) {
+    throw InvalidArgument("mpi: " + std::to_string(count) +
+                          " elements or bytes in one call, but MPI takes 2147483647: send less");
+  }
+  return static_cast<int>(count);
+}
+
+}  // namespace weft::mpi

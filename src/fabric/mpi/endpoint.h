@@ -1,0 +1,50 @@
+// The contract (fabric.h) over a Lane. All payloads go by the slot.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/mpi/site.h"
+#include "fabric/process.h"
+
+namespace weft::mpi {
+
+class MpiEndpoint final : public Endpoint {
+ public:
+  MpiEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, int me);
+  ~MpiEndpoint() override;
+
+  std::string ticket() const override;
+  void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override;
+
+  void post(const Outgoing& out) override;
+  bool settled(int peer, int channel, std::uint64_t number, std::size_t bytes) override;
+  bool credited(int peer, int channel, std::uint64_t total) override;
+  const Header* arrival(int peer, int channel, std::uint64_t number) override;
+  Delivery payload(int peer, int channel, std::uint64_t number, const Buffers& mine) override;
+  void credit(int peer, int channel, std::uint64_t total) override;
+  int end(Outcome outcome) override;
+
+  bool troubled() const override;
+  std::string why_aborted() const override;
+  std::string lost(int peer) override;
+  void abort(const std::string& why) override;
+  PeerState about(int peer) const override;
+
+ private:
+  bool has_joined(std::size_t place, Clock::time_point deadline);
+  // After something was received.
+  void notice();
+  void look_at_all_now_and_then();
+
+  const ForkMark mark_;
+  const std::shared_ptr<Site> site_;
+  const std::vector<int> ranks_;
+  const std::shared_ptr<Lane> lane_;
+  std::atomic<bool> troubled_{false};
+  unsigned looks_ = 0;
+};
+
+}  // namespace weft::mpi

@@ -1,0 +1,20 @@
+// The MPI of this process: found and loaded when it is first needed, and initialised if nobody has
+// done so. The package works without any.
+//
+// Nobody initialises MPI twice, and nobody finalises it twice. If the program has initialised MPI,
+// it also finalises it. Else Weft does both, and finalises when the process ends: after main() or
+// after Python's own end, in exit(). All lanes over MPI have to be closed by then. A program that
+// finalises what Weft initialised is in its right, and Weft then does not.
+#pragma once
+
+#include "fabric/mpi/mpi.h"
+
+namespace weft::mpi {
+
+// Ready for use: initialised, by whomever, with at least MPI_THREAD_SERIALIZED. At the first call
+// all ranks of the job have to call it; MPI may wait for them. Throws Unsupported with the remedy:
+// no library, two of them, an unknown one, one of another launcher, one that is finalised, too low
+// a thread level. Thread safe.
+const Mpi& library();
+
+}  // namespace weft::mpi

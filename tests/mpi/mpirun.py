@@ -1,0 +1,63 @@
+"""The MPI libraries that are here, each with its own mpirun."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PEERS = Path(__file__).resolve().parents[2] / "build" / "peers"
+
+
+class Library(NamedTuple):
+    run: list[str]
+    path: str  # as the loader finds it
+    interface: str
+
+
+# What `make test` installs for its libfabric is all of MPICH.
+MPICH = PEERS.parent / "libfabric"
+
+
+def _peer(name: str, interface: str = "MPICH's", file: str = "libmpi.so.12") -> Library:
+    venv = MPICH if name == "mpich" else PEERS / name / "venv"
+    return Library([str(venv / "bin" / "mpirun")], str(venv / "lib" / file), interface)
+
+
+LIBRARIES = {
+    "openmpi": Library(
+        ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--quiet"],
+        "libmpi.so.40",
+        "Open MPI's",
+    ),
+    "mpich": _peer("mpich"),
+    "intelmpi": _peer("intelmpi"),
+}
+# Those with the standard's interface as well. Intel MPI's ends the process at each error.
+STANDARD = {name: _peer(name, "MPI-5's", "libmpi_abi.so.1") for name in ("mpich", "intelmpi")}
+
+
+def found(name: str) -> Library:
+    library = LIBRARIES[name]
+    if shutil.which(library.run[0]) is None:
+        pytest.skip(f"{library.run[0]} is not there (Debian: openmpi-bin; else: make peers)")
+    return library
+
+
+def start(library: Library, ranks: int, command: list[str], **variables: str) -> tuple[int, str]:
+    # Intel's mpirun looks for its parts on PATH.
+    path = os.pathsep.join([str(Path(library.run[0]).parent), os.environ["PATH"]])
+    names = [f"{name}={value}" for name, value in variables.items()]
+    done = subprocess.run(
+        [*library.run, "-n", str(ranks), "env", *names, *command],
+        env=os.environ | {"PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout

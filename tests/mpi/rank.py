@@ -1,0 +1,112 @@
+"""One rank of an MPI job, for test_fabric.py: does what its argument names, over MPI."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+import pytest
+
+import weft
+
+from collective_table import DTYPES, TABLE, check
+
+
+class Job:
+    """What `check` asks for; one communicator after the other, by the rendezvous of the job."""
+
+    def __init__(self, first: weft.Communicator) -> None:
+        self.rank, self.size = first.rank, first.size
+
+    def communicator(self, **options):
+        return weft.init(fabric="mpi", **options)
+
+
+def table(comm: weft.Communicator) -> None:
+    job = Job(comm)
+    for name in TABLE:
+        for dtype in DTYPES:
+            for async_op in (False, True):
+                check(job, name, dtype, async_op)
+
+
+def sizes(comm: weft.Communicator) -> None:
+    """From nothing to several chunks."""
+    for count in (0, 1, 13, 112, 113, 5000, 100_003, 3_000_001):
+        x = np.arange(count, dtype=np.float64) % 11 + comm.rank
+        expected = sum(np.arange(count) % 11 + r for r in range(comm.size))
+        np.testing.assert_array_equal(comm.allreduce(x), expected)
+
+
+def many(comm: weft.Communicator) -> None:
+    """Communicators one after the other, and two side by side."""
+    for _ in range(50):
+        mine = np.full(3, float(comm.rank))
+        with weft.init(fabric="mpi") as one, weft.init(fabric="mpi") as two:
+            gathered, added = one.allgather(mine, async_op=True), two.allreduce(mine, async_op=True)
+            assert added.wait()[0] == sum(range(comm.size))
+            assert gathered.wait()[:, 0].tolist() == list(range(comm.size))
+
+
+def points(comm: weft.Communicator) -> None:
+    if comm.size == 1:
+        return
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    for count in (1, 100, 200_000):
+        sending = comm.isend(np.full(count, comm.rank, np.int32), right, tag=3)
+        got = np.empty(count, np.int32)
+        comm.recv(got, left, tag=3)
+        sending.wait()
+        assert set(got.tolist()) == {left}
+
+
+def fails_with(text: str, call) -> None:
+    """Who is told first tells the others: any of them may see an abort."""
+    began = time.monotonic()
+    with pytest.raises((weft.Aborted, weft.PeerLost), match=text):
+        call()
+    assert time.monotonic() - began < 10
+
+
+def two_calls(comm: weft.Communicator) -> None:
+    comm.barrier()
+    comm.allreduce(np.ones(100_000))
+
+
+def abort(comm: weft.Communicator) -> None:
+    if comm.rank > 0:
+        return fails_with("on purpose", lambda: two_calls(comm))
+    comm.barrier()
+    return comm.abort("on purpose")
+
+
+def leave(comm: weft.Communicator) -> None:
+    """Rank 0 ends while the others wait for it."""
+    if comm.rank > 0:
+        return fails_with("rank 0", lambda: two_calls(comm))
+    comm.barrier()
+    return comm.close()
+
+
+def die(comm: weft.Communicator) -> None:
+    comm.barrier()
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    comm.allreduce(np.ones(3))
+
+
+def main() -> None:
+    with weft.init(fabric="mpi", timeout=30) as comm:
+        assert comm.size == int(os.environ["EXPECTED_RANKS"])
+        globals()[sys.argv[1]](comm)
+        print(f"rank {comm.rank}: ok", flush=True)
+
+
+if __name__ == "__main__":
+    main()

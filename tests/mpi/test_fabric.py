@@ -1,0 +1,52 @@
+"""Weft's own algorithms over MPI: one rank a process, started by each library's mpirun."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from mpirun import LIBRARIES, found, start
+
+RANK = str(Path(__file__).with_name("rank.py"))
+
+
+def play(name, ranks, part, directory):
+    variables = {"WEFT_RENDEZVOUS": str(directory), "EXPECTED_RANKS": str(ranks)}
+    passed = {n: os.environ[n] for n in ("PYTHONPATH", "WEFT_TUNING") if n in os.environ}
+    return start(found(name), ranks, [sys.executable, RANK, part], **variables, **passed)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+@pytest.mark.parametrize("part", ["table", "sizes", "many", "points"])
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_results(name, part, ranks, tmp_path):
+    code, output = play(name, ranks, part, tmp_path)
+    assert (code, output.count(": ok")) == (0, ranks), output
+
+
+@pytest.mark.parametrize("part", ["abort", "leave"])
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_failures(name, part, tmp_path):
+    code, output = play(name, 3, part, tmp_path)
+    assert (code, output.count(": ok")) == (0, 3), output
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_killed_rank_ends_the_job(name, tmp_path):
+    """MPI tells the others nothing. Its launcher ends them."""
+    began = time.monotonic()
+    code, output = play(name, 3, "die", tmp_path)
+    assert code != 0
+    assert output.count(": ok") == 0, output
+    assert time.monotonic() - began < 15
+
+
+def test_without_a_launcher(tmp_path):
+    command = [sys.executable, "-c", "import weft; weft.init(0, 1, 'there', fabric='mpi')"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "start the ranks with mpirun" in done.stderr
