@@ -2,6 +2,8 @@
 #include "comm/fabrics.h"
 
 #include "fabric/composite/composite_fabric.h"
+#include "fabric/mpi/abi.h"
+#include "fabric/mpi/find.h"
 #include "fabric/mpi/mpi_fabric.h"
 #include "fabric/process.h"
 #include "fabric/shm/shm_fabric.h"
@@ -48,6 +50,15 @@ FabricInfo ofi_info() {
 #else
   return {"ofi", false, "not built, because libfabric's headers were not found"};
 #endif
+}
+
+FabricInfo mpi_info() {
+  try {
+    const mpi::File file = mpi::find_library();
+    return {"mpi", true, mpi::version_of(file) + ", " + file.path};
+  } catch (const Error& error) {
+    return {"mpi", false, std::string("not usable, because ") + error.what()};
+  }
 }
 
 std::shared_ptr<Fabric> make_ofi_fabric() { return make_far_fabric(); }

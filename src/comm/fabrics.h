@@ -7,5 +7,7 @@ namespace weft {
 
 // How ofi would reach other machines now, or why it would not.
 FabricInfo ofi_info();
+// The MPI library that a communicator over mpi would use here, or why there is none. Loads it.
+FabricInfo mpi_info();
 
 }  // namespace weft

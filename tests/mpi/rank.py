@@ -94,6 +94,27 @@ def leave(comm: weft.Communicator) -> None:
     return comm.close()
 
 
+def fork(comm: weft.Communicator) -> None:
+    """A child leaves its parent's lanes alone, also when it ends as Python does."""
+    child = os.fork()
+    if child == 0:
+        with pytest.raises(weft.Unsupported, match="fork"):
+            comm.allreduce(np.ones(3))
+        sys.exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert comm.allreduce(np.ones(1))[0] == comm.size
+
+
+def late(comm: weft.Communicator) -> None:
+    """Rank 0 leaves a long message that nobody receives, and its memory."""
+    if comm.rank == 0:
+        comm.isend(np.ones(3_000_000), 1)
+        time.sleep(0.2)
+        comm.abort("enough")
+    else:
+        time.sleep(0.5)
+
+
 def die(comm: weft.Communicator) -> None:
     comm.barrier()
     if comm.rank == 1:

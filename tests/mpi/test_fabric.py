@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -28,7 +30,7 @@ def test_results(name, part, ranks, tmp_path):
     assert (code, output.count(": ok")) == (0, ranks), output
 
 
-@pytest.mark.parametrize("part", ["abort", "leave"])
+@pytest.mark.parametrize("part", ["abort", "leave", "fork", "late"])
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_failures(name, part, tmp_path):
     code, output = play(name, 3, part, tmp_path)
@@ -50,3 +52,26 @@ def test_without_a_launcher(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "start the ranks with mpirun" in done.stderr
+
+
+INFO = [sys.executable, "-m", "weft", "info", "--json"]
+
+
+def mpi_line(output: str) -> dict:
+    return next(one for one in json.loads(output)["fabrics"] if one["name"] == "mpi")
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_info_names_the_library(name):
+    code, output = start(found(name), 1, INFO)
+    assert code == 0
+    line = mpi_line(output[output.index("{") :])
+    assert line["available"]
+    assert re.search("Open MPI|MPICH|Intel", line["text"]), line
+
+
+def test_info_says_what_is_missing():
+    done = subprocess.run(INFO, capture_output=True, text=True, timeout=60, check=True)
+    line = mpi_line(done.stdout)
+    assert not line["available"]
+    assert "no launcher of MPI" in line["text"]

@@ -3,6 +3,7 @@
 #include <thread>
 #include <utility>
 
+#include "fabric/location.h"
 #include "fabric/ticket.h"
 #include "weft/error.h"
 
@@ -21,7 +22,7 @@ MpiEndpoint::MpiEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, int
       lane_(site_->open(ranks_, me)) {}
 
 MpiEndpoint::~MpiEndpoint() {
-  if (!mark_.forked()) site_->close(lane_);
+  if (lane_->may_call()) site_->close(lane_);
 }
 
 std::string MpiEndpoint::ticket() const {
@@ -58,8 +59,10 @@ bool MpiEndpoint::has_joined(std::size_t place, Clock::time_point deadline) {
 
 void MpiEndpoint::post(const Outgoing& out) {
   mark_.check();
+  std::shared_ptr<const void> memory;
+  if (out.bytes > kInlineBytes) memory = site_->segments.find(segment_of(out.slot->where));
   std::lock_guard lock(site_->mutex);
-  for (const Reader& reader : out.readers) lane_->send(reader.peer, out, reader.number);
+  for (const Reader& reader : out.readers) lane_->send(reader.peer, out, reader.number, memory);
 }
 
 bool MpiEndpoint::settled(int peer, int channel, std::uint64_t number, std::size_t) {

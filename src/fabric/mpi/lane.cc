@@ -25,18 +25,27 @@ Lane::Lane(const Mpi& mpi, Comm comm, std::vector<int> ranks, int me, int number
     for (int slot = 0; serves(i) && slot < kOpen; ++slot) open(static_cast<int>(i), slot);
 }
 
-// Of a lane that is over, or at the end of the process. What MPI may still touch is left behind.
+// Of a lane that is over, or at the end of the process. Memory that MPI may still use is left
+// behind: to wait for the end of a long message may take for ever.
 Lane::~Lane() {
-  for (Peer& from : peers_)
-    for (Request& receive : from.receives)
-      if (receive) {
-        mpi_.cancel(receive);
-        mpi_.wait(receive);
-      }
-  for (Sent& send : sends_) {
-    (void)send.mail.release();
-    mpi_.free(send.request);
+  if (!may_call()) return;
+  for (Peer& from : peers_) {
+    for (Request& receive : from.receives) give_up(receive);
+    for (Received* late : from.awaited) {
+      mpi_.free(late->payload.request);
+      (void)late->payload.bytes.release();
+    }
   }
+  for (Sent& send : sends_) {
+    mpi_.free(send.request);
+    new Sent(std::move(send));
+  }
+}
+
+void Lane::give_up(Request& receive) {
+  if (!receive) return;
+  mpi_.cancel(receive);
+  mpi_.wait(receive);
 }
 
 void Lane::open(int place, int slot) {
@@ -82,7 +91,8 @@ void Lane::greet(const std::vector<std::uint64_t>& numbers) {
   }
 }
 
-void Lane::send(int place, const Outgoing& out, std::uint64_t number) {
+void Lane::send(int place, const Outgoing& out, std::uint64_t number,
+                const std::shared_ptr<const void>& memory) {
   auto mail = new_mail(Mail::Kind::kMessage, out.channel);
   mail->header.signature = out.signature;
   mail->header.bytes = static_cast<std::uint32_t>(out.bytes);
@@ -93,7 +103,7 @@ void Lane::send(int place, const Outgoing& out, std::uint64_t number) {
   stage(out);
   Request request =
       mpi_.isend(out.slot->data, out.bytes, rank(place), payload_tag(peer(place).number), comm_);
-  if (!mpi_.test(request)) sends_.push_back({request, place, nullptr, out.channel, number});
+  if (!mpi_.test(request)) sends_.push_back({request, place, nullptr, out.channel, number, memory});
 }
 
 bool Lane::look_after_sends() {

@@ -19,6 +19,7 @@
 
 #include "fabric/fabric.h"
 #include "fabric/mpi/mpi.h"
+#include "fabric/process.h"
 
 namespace weft::mpi {
 
@@ -44,6 +45,8 @@ class Lane {
   ~Lane();
   Lane(const Lane&) = delete;
 
+  // Neither in a forked child, nor once the program has finalised MPI.
+  bool may_call() const { return !mark_.forked() && !mpi_.finalized(); }
   int number() const { return number_; }
   int me() const { return me_; }
   std::size_t members() const { return peers_.size(); }
@@ -56,7 +59,9 @@ class Lane {
   bool has_joined(std::size_t place) const { return peers_[place].joined; }
   bool has_left(std::size_t place) const { return peers_[place].left; }
 
-  void send(int peer, const Outgoing& out, std::uint64_t number);
+  // `memory` keeps the slot.
+  void send(int peer, const Outgoing& out, std::uint64_t number,
+            const std::shared_ptr<const void>& memory);
   const Header* arrival(int peer, int channel, std::uint64_t number);
   Delivery payload(int peer, int channel, std::uint64_t number);
   void credit(int peer, int channel, std::uint64_t total, std::uint64_t patience);
@@ -114,6 +119,7 @@ class Lane {
     std::unique_ptr<Mail> mail{};  // null: a payload
     int channel = 0;
     std::uint64_t number = 0;
+    std::shared_ptr<const void> memory{};
   };
 
   Peer& peer(int place) { return peers_[static_cast<std::size_t>(place)]; }
@@ -122,6 +128,7 @@ class Lane {
   int payload_tag(int number) const { return 2 * number + 1; }
 
   void open(int place, int slot);
+  void give_up(Request& receive);
   void take(int place, const Mail& mail);
   void take_message(int place, const Mail& mail);
   bool take_payloads(Peer& from);
@@ -132,6 +139,7 @@ class Lane {
   void recycle(Payload& payload);
   Payload take_memory(std::size_t bytes);
 
+  const ForkMark mark_;
   const Mpi& mpi_;
   const Comm comm_;
   const std::vector<int> ranks_;

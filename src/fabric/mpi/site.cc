@@ -11,7 +11,7 @@ namespace weft::mpi {
 // second. Receives that are open by then do MPI no harm.
 Site::~Site() {
   const auto deadline = Clock::now() + std::chrono::seconds(1);
-  while (!closed_.empty() && Clock::now() < deadline) {
+  while (!closed_.empty() && closed_.front()->may_call() && Clock::now() < deadline) {
     {
       std::lock_guard lock(mutex);
       drop_those_that_are_over();
