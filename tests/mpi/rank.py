@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -113,6 +114,19 @@ def late(comm: weft.Communicator) -> None:
         comm.abort("enough")
     else:
         time.sleep(0.5)
+
+
+def stop(comm: weft.Communicator) -> None:
+    """Rank 1 stands still for longer than the timeout, then goes on."""
+    comm.barrier()
+    comm.timeout = 1.5
+    if comm.rank == 1:
+        waker = subprocess.Popen(["sh", "-c", f"sleep 4; kill -CONT {os.getpid()}"])
+        os.kill(os.getpid(), signal.SIGSTOP)
+        waker.wait()
+        return fails_with("rank 1", lambda: comm.allreduce(np.ones(100_000)))
+    with pytest.raises((weft.Timeout, weft.Aborted), match="rank 1"):
+        comm.allreduce(np.ones(100_000))
 
 
 def die(comm: weft.Communicator) -> None:

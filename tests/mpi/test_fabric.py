@@ -30,7 +30,7 @@ def test_results(name, part, ranks, tmp_path):
     assert (code, output.count(": ok")) == (0, ranks), output
 
 
-@pytest.mark.parametrize("part", ["abort", "leave", "fork", "late"])
+@pytest.mark.parametrize("part", ["abort", "leave", "fork", "late", "stop"])
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_failures(name, part, tmp_path):
     code, output = play(name, 3, part, tmp_path)

@@ -1,8 +1,8 @@
 // The three binary interfaces that MPI libraries have, as data. Nothing else knows their numbers.
 //
-//   Open MPI          handles are addresses of the library's variables
-//   MPICH             handles are ints; Intel MPI, MVAPICH and Cray MPICH have the same
-//   MPI-5 standard    handles are small numbers in pointer size
+//   Open MPI          handles are addresses of the library's variables.
+//   MPICH             handles are ints. Intel MPI, MVAPICH and Cray MPICH have the same.
+//   MPI-5 standard    handles are small numbers in pointer size.
 #pragma once
 
 #include <array>

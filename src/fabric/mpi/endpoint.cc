@@ -94,10 +94,8 @@ void MpiEndpoint::look_at_all_now_and_then() {
 }
 
 void MpiEndpoint::notice() {
-  bool any = !lane_->why_aborted().empty();
-  for (std::size_t i = 0; i < ranks_.size(); ++i) any = any || lane_->has_left(i);
-  // relaxed: who sees it asks under the lock.
-  if (any) troubled_.store(true, std::memory_order_relaxed);
+  // relaxed: a rank that sees it asks under the lock.
+  if (lane_->troubled()) troubled_.store(true, std::memory_order_relaxed);
 }
 
 Delivery MpiEndpoint::payload(int peer, int channel, std::uint64_t number, const Buffers&) {

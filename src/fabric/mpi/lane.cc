@@ -209,6 +209,7 @@ void Lane::heed(Peer& from) {
   if (!from.awaited.empty() && Clock::now() < from.since + kPatience) return;
   if (std::exchange(from.aborts, false) && why_.empty()) why_ = from.why;
   if (std::exchange(from.leaves, false)) from.left = true;
+  troubled_ = true;
 }
 
 const Header* Lane::arrival(int place, int channel, std::uint64_t number) {
@@ -261,6 +262,7 @@ void Lane::recycle(Payload& payload) {
 void Lane::abort(const std::string& why) {
   if (!why_.empty()) return;
   why_ = why.empty() ? "aborted" : why;
+  troubled_ = true;
   for (std::size_t i = 0; i < members(); ++i) {
     if (!serves(i) || peers_[i].number < 0) continue;
     auto mail = new_mail(Mail::Kind::kAbort, 0);

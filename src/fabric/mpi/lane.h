@@ -1,9 +1,10 @@
 // One lane between MPI processes: mail, payloads, and what has arrived.
 //
-// A member has four receives open for each peer, for mail of up to 512 bytes: a message with a
-// short payload, credits, an abort, a farewell. A longer payload follows its mail as an MPI message
-// of its own, which the reader receives into memory of the lane. MPI keeps the order of messages
-// with one tag from one rank, so the n-th payload belongs to the n-th mail that announced one.
+// A member has four receives open for each peer. They take mail of up to 512 bytes: a message with
+// a short payload, credits, an abort, a farewell. A longer payload follows its mail as an MPI
+// message of its own. The reader receives it into memory of the lane. MPI keeps the order of
+// messages with one tag from one rank, so the n-th payload belongs to the n-th mail that announced
+// one.
 //
 // MPI cannot take back what it has begun to send. So nothing is sent from a caller's memory or
 // received into it.
@@ -58,6 +59,8 @@ class Lane {
   void greet(const std::vector<std::uint64_t>& numbers);
   bool has_joined(std::size_t place) const { return peers_[place].joined; }
   bool has_left(std::size_t place) const { return peers_[place].left; }
+  // Whether the lane was aborted or a member has left.
+  bool troubled() const { return troubled_; }
 
   // `memory` keeps the slot.
   void send(int peer, const Outgoing& out, std::uint64_t number,
@@ -149,6 +152,7 @@ class Lane {
   std::vector<std::unique_ptr<Mail>> spare_mail_;
   std::vector<Payload> spare_;
   std::string why_;
+  bool troubled_ = false;
 };
 
 }  // namespace weft::mpi

@@ -22,10 +22,10 @@ std::string variable(const char* name) {
 int number(const char* name) { return std::atoi(variable(name).c_str()); }
 
 bool is_launcher(const std::string& name) {
-  constexpr std::array<std::string_view, 14> kNames = {
-      "mpirun",       "mpiexec",       "mpiexec.hydra",   "mpirun.openmpi", "mpiexec.gforker",
-      "orterun",      "orted",         "prterun",         "prted",          "prte",
-      "mpirun.mpich", "mpiexec.mpich", "hydra_pmi_proxy", "ompirun_wrapper"};
+  constexpr std::array<std::string_view, 13> kNames = {
+      "mpirun",       "mpiexec",       "mpiexec.hydra",  "mpirun.openmpi", "mpiexec.gforker",
+      "orterun",      "orted",         "prterun",        "prted",          "prte",
+      "mpirun.mpich", "mpiexec.mpich", "hydra_pmi_proxy"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
