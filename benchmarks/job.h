@@ -5,8 +5,10 @@
 //   meeting /proc/4711/fd/5    memory that all ranks share, zeroed, at least a page
 //   seconds 0.2                time of a case; or `samples 5`, exactly so many
 //   symmetric 0
-//   case allreduce float32 1024 16 ring   collective, element type, count of the call, batch, and
-//                                         the algorithm that is asked for; "-": none
+//   together 0                 1: the parts of an operation are started, then waited for
+//   case allreduce float32 1024 16 ring 1000,24   collective, element type, count of the call,
+//                                         batch, the algorithm that is asked for, and the counts
+//                                         of an allreduce's parts; "-": none
 #pragma once
 
 #include <cstddef>
@@ -21,6 +23,9 @@ struct Case {
   std::size_t count = 0;  // elements, as weft::Call counts
   int batch = 1;          // operations of a sample
   std::string algorithm;  // empty: the library's choice
+  // An allreduce is done in these parts of its buffer, one after the other. They add up to `count`.
+  std::vector<std::size_t> parts;
+  bool together = false;  // all parts are started before the first is waited for
 };
 
 struct Job {
@@ -29,6 +34,7 @@ struct Job {
   double seconds = 0;
   long samples = 0;
   bool symmetric = false;
+  bool together = false;
   std::vector<Case> cases;
 };
 
@@ -43,5 +49,8 @@ Sides sides(const Case& c, int rank, int ranks);
 
 // Allreduce and broadcast: one buffer is input and output.
 bool in_place(const Case& c);
+
+// The counts of the calls that an operation consists of: its parts, or one call of all.
+std::vector<std::size_t> calls(const Case& c);
 
 }  // namespace bench

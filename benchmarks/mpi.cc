@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "driver.h"
+#include "pattern.h"
 
 namespace {
 
@@ -37,13 +38,31 @@ class Mpi : public bench::Library {
     if (c.count > INT_MAX) throw std::runtime_error("MPI counts elements in an int");
     const int n = static_cast<int>(c.count);
     const MPI_Datatype type = c.collective == "barrier" ? MPI_BYTE : type_of(c.dtype);
-    operation_ = operation(c.collective, input, output, n, type);
+    operation_ = c.parts.empty() ? operation(c.collective, input, output, n, type)
+                                 : in_parts(c, static_cast<std::byte*>(output), type);
   }
 
   void operate() override { operation_(); }
   void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
 
  private:
+  // An allreduce in parts: by MPI_Allreduce, or by MPI_Iallreduce for all of them together.
+  static std::function<void()> in_parts(const bench::Case& c, std::byte* data, MPI_Datatype type) {
+    return [parts = c.parts, together = c.together, item = bench::item_bytes(c.dtype), data, type,
+            requests = std::vector<MPI_Request>(c.parts.size())]() mutable {
+      std::byte* at = data;
+      for (std::size_t i = 0; i < parts.size(); at += parts[i++] * item) {
+        const int n = static_cast<int>(parts[i]);
+        if (together)
+          MPI_Iallreduce(MPI_IN_PLACE, at, n, type, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+        else
+          MPI_Allreduce(MPI_IN_PLACE, at, n, type, MPI_SUM, MPI_COMM_WORLD);
+      }
+      if (together)
+        MPI_Waitall(static_cast<int>(parts.size()), requests.data(), MPI_STATUSES_IGNORE);
+    };
+  }
+
   std::function<void()> operation(const std::string& name, const void* in, void* out, int n,
                                   MPI_Datatype type) const {
     const MPI_Comm all = MPI_COMM_WORLD;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "driver.h"
+#include "pattern.h"
 
 namespace {
 
@@ -31,15 +32,46 @@ class Weft : public bench::Library {
     if (call_.collective != weft::Collective::kBarrier) call_.dtype = weft::parse_dtype(c.dtype);
     call_.algorithm = c.algorithm;
     call_.symmetric = job_.symmetric;
+    together_ = c.together;
+    calls_.clear();
+    if (!sends_) split(c);
   }
 
-  std::string algorithm() const override { return sends_ ? "" : comm_->algorithm_for(call_); }
+  std::string algorithm() const override {
+    std::string names;
+    for (const weft::Call& call : calls_)
+      names += (names.empty() ? "" : "+") + comm_->algorithm_for(call);
+    return names;
+  }
 
-  void operate() override { sends_ ? exchange() : comm_->run(call_); }
+  void operate() override {
+    if (sends_) return exchange();
+    if (together_) return started_together();
+    for (const weft::Call& call : calls_) comm_->run(call);
+  }
 
   void barrier() override { comm_->barrier(); }
 
  private:
+  // The calls of an operation, on consecutive parts of the buffers.
+  void split(const bench::Case& c) {
+    const std::vector<std::size_t> counts = bench::calls(c);
+    calls_.assign(counts.size(), call_);
+    std::size_t before = 0;
+    for (std::size_t i = 0; i < counts.size(); before += counts[i++] * bench::item_bytes(c.dtype)) {
+      calls_[i].count = counts[i];
+      if (i == 0) continue;
+      calls_[i].input = static_cast<const std::byte*>(call_.input) + before;
+      calls_[i].output = static_cast<std::byte*>(call_.output) + before;
+    }
+  }
+
+  void started_together() {
+    for (const weft::Call& call : calls_) requests_.push_back(comm_->submit(call));
+    for (weft::Request& request : requests_) request.wait();
+    requests_.clear();
+  }
+
   // Around the ring of ranks, as nccl-tests' sendrecv does.
   void exchange() {
     const int rank = comm_->rank(), size = comm_->size();
@@ -52,7 +84,9 @@ class Weft : public bench::Library {
   const bench::Job& job_;
   std::shared_ptr<weft::Communicator> comm_;
   weft::Call call_;
-  bool sends_ = false;
+  std::vector<weft::Call> calls_;
+  std::vector<weft::Request> requests_;
+  bool sends_ = false, together_ = false;
 };
 
 }  // namespace

@@ -117,6 +117,12 @@ def test_a_job_is_read_as_it_was_written(tmp_path):
     assert read_job(tmp_path) == job
 
 
+def test_a_job_in_parts_is_read_as_it_was_written(tmp_path):
+    job = Job([Case("allreduce", 10, 2, "float32", parts=(7, 3), together=True)], 0.25, None)
+    job.write(tmp_path, "/proc/1/fd/3", batched=True)
+    assert read_job(tmp_path) == job
+
+
 def test_samples_are_read_as_they_were_written(tmp_path):
     of_ranks = [[Measured(True, "allreduce/ring", [1e-3, 2.5e-7])], [Measured(False, None, [0.5])]]
     for rank, measured in enumerate(of_ranks):

@@ -123,6 +123,26 @@ def test_peers_give_right_results(name, ranks, collective):
         assert len(one.seconds) == 2
 
 
+LIBRARIES = {"weft": weft_library("core"), "weft, torch": weft_library("torch")} | PEERS
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("name", [name for name in LIBRARIES if name != "oneccl"])
+def test_allreduces_in_parts_give_right_results(name, together):
+    if why := LIBRARIES[name].missing():
+        pytest.skip(why)
+    case = Case("allreduce", 31_001, 2, "float32", parts=(1000, 1, 30_000), together=together)
+    for (one,) in burst(LIBRARIES[name], Job([case], 0.1, 3)):
+        assert one.correct
+        assert len(one.seconds) == 3
+
+
+def test_parts_that_do_not_add_up_are_refused():
+    case = Case("allreduce", 100, 2, "float32", parts=(50, 49))
+    with pytest.raises(BurstFailed, match="is not understood at 'case'"):
+        burst(weft_library("core"), Job([case], 0.1, 3))
+
+
 @pytest.mark.parametrize(
     "collective", ["allreduce", "broadcast", "alltoall", "allgather", "reduce_scatter"]
 )

@@ -31,6 +31,9 @@ class Case:
     dtype: str
     symmetric: bool = False
     algorithm: str = ""
+    # An allreduce is done in parts of so many elements, one after the other. Their sum is `count`.
+    parts: tuple[int, ...] = ()
+    together: bool = False  # all parts are started before the first is waited for
 
     @classmethod
     def sized(cls, collective: str, wanted: int, ranks: int, dtype: str, **more: Any) -> Case:
@@ -78,10 +81,13 @@ class Case:
         return 1.0
 
     def algorithm_of(self, comm: Communicator) -> str | None:
-        """The algorithm that Weft runs for it; None for point to point, which has no choice."""
+        """The algorithms that Weft runs for it; None for point to point, which has no choice."""
         if self.traits.is_pair:
             return None
-        return comm.algorithm_for(self.collective, self.count, self.dtype, algorithm=self.algorithm)
+        return "+".join(
+            comm.algorithm_for(self.collective, count, self.dtype, algorithm=self.algorithm)
+            for count in self.parts or [self.count]
+        )
 
     def elements(self) -> tuple[int, int]:
         """Elements of the larger side's input and output."""

@@ -10,7 +10,10 @@ from weft.bench.cases import Case
 
 @dataclass(frozen=True)
 class Job:
-    """One library's share of a round. All cases have the same number of ranks."""
+    """One library's share of a round.
+
+    All cases have the same number of ranks, and are alike in `symmetric` and `together`.
+    """
 
     cases: list[Case]
     seconds: float  # for each case
@@ -28,9 +31,11 @@ class Job:
         if self.samples:
             lines.append(f"samples {self.samples}")
         lines.append(f"symmetric {int(first.symmetric)}")
+        lines.append(f"together {int(first.together)}")
         for case in self.cases:
             batch = case.batch if batched else 1
-            words = (case.collective, case.dtype, case.count, batch, case.algorithm or "-")
+            parts = ",".join(map(str, case.parts)) or "-"
+            words = (case.collective, case.dtype, case.count, batch, case.algorithm or "-", parts)
             lines.append(" ".join(["case", *map(str, words)]))
         (directory / "job").write_text("\n".join(lines) + "\n")
 
@@ -53,16 +58,18 @@ def read_job(directory: Path) -> Job:
     """Reads what `write` wrote, for a driver in Python. Its batches are always the case's own."""
     lines = [line.split() for line in (directory / "job").read_text().splitlines()]
     value = {words[0]: words[1] for words in lines}
-    ranks, symmetric = int(value["ranks"]), value["symmetric"] == "1"
-    cases = [_case(words[1:], ranks, symmetric) for words in lines if words[0] == "case"]
+    ranks = int(value["ranks"])
+    alike = {name: value[name] == "1" for name in ("symmetric", "together")}
+    cases = [_case(words[1:], ranks, alike) for words in lines if words[0] == "case"]
     samples = int(value["samples"]) if "samples" in value else None
     return Job(cases, float(value["seconds"]), samples)
 
 
-def _case(words: list[str], ranks: int, symmetric: bool) -> Case:
-    collective, dtype, count, _, algorithm = words
+def _case(words: list[str], ranks: int, alike: dict[str, bool]) -> Case:
+    collective, dtype, count, _, algorithm, parts = words
     named = "" if algorithm == "-" else algorithm
-    return Case(collective, int(count), ranks, dtype, symmetric, named)
+    counts = () if parts == "-" else tuple(map(int, parts.split(",")))
+    return Case(collective, int(count), ranks, dtype, algorithm=named, parts=counts, **alike)
 
 
 def read_samples(directory: Path, ranks: int) -> list[list[Measured]]:

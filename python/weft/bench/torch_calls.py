@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,8 @@ def _operation(case: Case, rank: int, x: Any, out: Any) -> Callable[[], Any]:
             received.wait()
 
         return exchange
+    if case.parts:
+        return _in_parts(tensor.split(case.parts), case.together)
     return {
         "allreduce": lambda: dist.all_reduce(tensor),
         "broadcast": lambda: dist.broadcast(tensor, 0),
@@ -100,3 +102,17 @@ def _operation(case: Case, rank: int, x: Any, out: Any) -> Callable[[], Any]:
         "alltoall": lambda: dist.all_to_all_single(out, x),
         "barrier": lambda: dist.barrier(),
     }[case.collective]
+
+
+def _in_parts(parts: Sequence[Any], together: bool) -> Callable[[], None]:
+    """Allreduces of the parts, one after the other or all at once."""
+
+    def one_after_the_other() -> None:
+        for part in parts:
+            dist.all_reduce(part)
+
+    def all_at_once() -> None:
+        for work in [dist.all_reduce(part, async_op=True) for part in parts]:
+            work.wait()
+
+    return all_at_once if together else one_after_the_other
