@@ -7,7 +7,7 @@
 
 `weft.Communicator` documents the calls, `weft.errors` what they raise, `weft.plan` how to write and
 prove an algorithm of one's own, `weft.topology` clusters, `weft.price` what a plan costs on one and
-`weft.simulate` what it takes in SimGrid.
+`weft.simulate` what it takes in SimGrid. `weft.train` has groups and parameters for training.
 With PyTorch, `torch.distributed.init_process_group("weft")` needs no import.
 """
 
@@ -88,6 +88,7 @@ _MODULES = {
     "weft.searching": ("search",),
     "weft.simulation": ("simulate",),
     "weft.topology": (),
+    "weft.train": (),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -1,7 +1,8 @@
 """The errors that Weft raises. Every message names the rank, the argument or peer, and the remedy.
 
 After `PeerLost`, `Timeout`, `Mismatch` or `Communicator.abort` a communicator is dead: every
-further call on it raises `Aborted` with the first cause. The others leave it usable.
+further call on it raises `Aborted` with the first cause. The others leave it usable. `weft.train`
+raises `Mismatch` before it changes anything; that one leaves it usable, too.
 """
 
 from __future__ import annotations

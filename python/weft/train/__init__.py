@@ -1,0 +1,11 @@
+"""What a training program needs beside collectives: groups of ranks, and parameters to start from.
+
+`Distribution` divides the ranks into data groups and model groups. `broadcast_parameters` gives
+all ranks the same parameters. Both work over a `weft.Communicator` or over torch's process groups.
+PyTorch is not imported before a function needs it; `Distribution` over a communicator never does.
+"""
+
+from weft.train.distribution import Distribution
+from weft.train.parameters import broadcast_parameters
+
+__all__ = ["Distribution", "broadcast_parameters"]
