@@ -73,6 +73,8 @@ FACES: dict[str, str | None] = {
 }
 # One fabric (src/fabric/shm) is known only to itself and to whoever makes it.
 MAKES_FABRICS = {"src/comm"}
+# What several fabrics are made of.
+SHARED_BY_FABRICS = "src/fabric/mail"
 
 # The core knows neither Python nor PyTorch.
 FOREIGN = re.compile(r"^(Python\.h|torch|ATen|c10|nanobind|pybind11)\b")
@@ -151,7 +153,8 @@ def private_fabric(source: str, target: str) -> str | None:
     if parts[:2] != ["src", "fabric"] or len(parts) < 4 or folder_of(source) in MAKES_FABRICS:
         return None
     own = "/".join(parts[:3])
-    if source.startswith(own + "/"):
+    shared = own == SHARED_BY_FABRICS and source.startswith("src/fabric/")
+    if shared or source.startswith(own + "/"):
         return None
     return f"{own} is one fabric's own; include fabric/fabric.h"
 

@@ -35,7 +35,10 @@ std::shared_ptr<Fabric> make_fabric(const std::string& name) {
   if (name == "shm+ofi")
     return std::make_shared<composite::CompositeFabric>(process_fabric("shm"), make_far_fabric());
   if (name == "mpi") return std::make_shared<mpi::MpiFabric>();
-  throw InvalidArgument("fabric \"" + name + "\": give shm, ofi, shm+ofi or mpi");
+  if (name == "shm+mpi")
+    return std::make_shared<composite::CompositeFabric>(process_fabric("shm"),
+                                                        std::make_shared<mpi::MpiFabric>());
+  throw InvalidArgument("fabric \"" + name + "\": give shm, ofi, shm+ofi, mpi or shm+mpi");
 }
 
 }  // namespace

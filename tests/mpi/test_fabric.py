@@ -16,8 +16,9 @@ from mpirun import LIBRARIES, found, start
 RANK = str(Path(__file__).with_name("rank.py"))
 
 
-def play(name, ranks, part, directory):
+def play(name, ranks, part, directory, fabric="mpi"):
     variables = {"WEFT_RENDEZVOUS": str(directory), "EXPECTED_RANKS": str(ranks)}
+    variables["FABRIC"] = fabric
     passed = {n: os.environ[n] for n in ("PYTHONPATH", "WEFT_TUNING") if n in os.environ}
     return start(found(name), ranks, [sys.executable, RANK, part], **variables, **passed)
 
@@ -30,10 +31,19 @@ def test_results(name, part, ranks, tmp_path):
     assert (code, output.count(": ok")) == (0, ranks), output
 
 
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("part", ["table", "many", "points"])
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_results_beside_shared_memory(name, part, ranks, tmp_path):
+    code, output = play(name, ranks, part, tmp_path, "shm+mpi")
+    assert (code, output.count(": ok")) == (0, ranks), output
+
+
+@pytest.mark.parametrize("fabric", ["mpi", "shm+mpi"])
 @pytest.mark.parametrize("part", ["abort", "leave", "fork", "late", "stop"])
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_failures(name, part, tmp_path):
-    code, output = play(name, 3, part, tmp_path)
+def test_failures(name, part, fabric, tmp_path):
+    code, output = play(name, 3, part, tmp_path, fabric)
     assert (code, output.count(": ok")) == (0, 3), output
 
 

@@ -3,18 +3,19 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "fabric/mpi/site.h"
+#include "fabric/mail/site.h"
 #include "fabric/process.h"
 
-namespace weft::mpi {
+namespace weft::mail {
 
-class MpiEndpoint final : public Endpoint {
+class MailEndpoint final : public Endpoint {
  public:
-  MpiEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, int me);
-  ~MpiEndpoint() override;
+  MailEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, int me);
+  ~MailEndpoint() override;
 
   std::string ticket() const override;
   void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override;
@@ -34,10 +35,11 @@ class MpiEndpoint final : public Endpoint {
   PeerState about(int peer) const override;
 
  private:
+  std::unique_lock<std::mutex> enter() const;
   bool has_joined(std::size_t place, Clock::time_point deadline);
-  // After something was received.
-  void notice();
+  void receive(int peer);
   void look_at_all_now_and_then();
+  void notice();
 
   const ForkMark mark_;
   const std::shared_ptr<Site> site_;
@@ -47,4 +49,4 @@ class MpiEndpoint final : public Endpoint {
   unsigned looks_ = 0;
 };
 
-}  // namespace weft::mpi
+}  // namespace weft::mail

@@ -1,0 +1,121 @@
+#include "fabric/mail/site.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+#include "base/futex.h"
+#include "weft/error.h"
+
+namespace weft::mail {
+namespace {
+
+constexpr int kLooks = 20;  // a thread sleeps for at most 1 ms
+
+}  // namespace
+
+// Peers that still use a lane find out that this rank has left: the library has the farewells
+// within the second.
+Site::~Site() {
+  looker_.reset();
+  const auto deadline = Clock::now() + std::chrono::seconds(1);
+  while (!closed_.empty() && lines->may_call() && Clock::now() < deadline) {
+    {
+      std::lock_guard lock(mutex);
+      drop_those_that_are_over();
+    }
+    std::this_thread::yield();
+  }
+}
+
+std::shared_ptr<Lane> Site::open(std::vector<int> ranks, int me) {
+  std::lock_guard lock(mutex);
+  drop_those_that_are_over();
+  lanes_.push_back(std::make_shared<Lane>(*lines, std::move(ranks), me));
+  return lanes_.back();
+}
+
+void Site::close(const std::shared_ptr<Lane>& lane) {
+  std::lock_guard lock(mutex);
+  lane->say_farewell();
+  closed_.push_back(lane);
+  drop_those_that_are_over();
+}
+
+bool Site::progress() {
+  std::lock_guard lock(mutex);
+  bool any = false;
+  for (const auto& lane : lanes_) any = lane->progress() || any;
+  drop_those_that_are_over();
+  return any;
+}
+
+void Site::drop_those_that_are_over() {
+  std::erase_if(closed_, [&](const std::shared_ptr<Lane>& lane) {
+    if (!lane->is_over()) return false;
+    std::erase(lanes_, lane);
+    return true;
+  });
+}
+
+// === Memory that payloads are sent from ===
+
+void Site::adopt(const SymmetricBlock& block, std::shared_ptr<const void> memory) {
+  std::lock_guard lock(mutex);
+  memory_[block.data] = {block.bytes, std::move(memory)};
+}
+
+void Site::disown(const SymmetricBlock& block) {
+  std::shared_ptr<const void> memory;  // goes without the lock
+  std::lock_guard lock(mutex);
+  const auto found = memory_.find(block.data);
+  if (found == memory_.end())
+    throw InvalidArgument("release: there is no symmetric memory at this address");
+  memory = std::move(found->second.second);
+  memory_.erase(found);
+}
+
+std::shared_ptr<const void> Site::keeper(const std::byte* data) const {
+  const auto after = memory_.upper_bound(data);
+  if (after == memory_.begin()) return nullptr;
+  const auto& [begin, block] = *std::prev(after);
+  return data < begin + block.first ? block.second : nullptr;
+}
+
+// === The bell ===
+
+std::uint32_t Site::announce() {
+  const std::uint32_t announced = weft::announce(doorbell_);
+  if (looker_) looker_->begin();
+  return announced;
+}
+
+void Site::retire() {
+  weft::retire(doorbell_);
+  if (looker_) looker_->end();
+}
+
+void Site::sleep(std::uint32_t announced) {
+  for (int look = 0; look < kLooks && !progress(); ++look) {
+    // relaxed: the caller looks again at what it waits for.
+    if (doorbell_.bell.load(std::memory_order_relaxed) != announced) break;
+    futex_wait(doorbell_.bell, announced, kLookEvery);
+  }
+  retire();
+}
+
+void Site::ring() {
+  weft::ring(doorbell_);
+  if (also_) also_();
+}
+
+void Site::forward_rings(std::function<void()> also) {
+  also_ = std::move(also);
+  looker_ = std::make_unique<Looker>([this] {
+    if (progress()) ring();
+  });
+}
+
+}  // namespace weft::mail
