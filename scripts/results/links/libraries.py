@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,17 +45,36 @@ def on_hosts(name: str, places: list[int], network: Network) -> Library:
 
     def launch(ranks: int, directory: Path) -> Launch:
         usual = library.launch(ranks, directory)
-        if library.api == "mpi":
+        if library.api == "mpi" and library.name == "openmpi":
+            commands = [across_hosts(usual.commands[0], places, directory, network, ENVIRONMENT)]
+        elif library.api == "mpi":
             program, *words = usual.commands[0]
-            chosen = (_openmpi if library.name == "openmpi" else _mpich)(places, network)
             agent = str(_agent(directory, network, places))
-            commands = [[*_host(network, 0), program, *chosen, agent, *words]]
+            commands = [[*_host(network, 0), program, *_mpich(places, network), agent, *words]]
         else:
             both = zip(places, usual.commands, strict=True)
             commands = [[*_host(network, place), *words] for place, words in both]
         return Launch(commands, ENVIRONMENT | OWN.get(name, {}) | usual.environment)
 
     return replace(library, launch=launch)
+
+
+def across_hosts(
+    command: list[str],
+    places: list[int],
+    directory: Path,
+    network: Network,
+    exported: Iterable[str],
+) -> list[str]:
+    """A command that starts with Open MPI's mpirun or oshrun, its rank r on host `places[r]`.
+
+    `exported`: the variables of the environment that ranks are given.
+    """
+    program, *words = command
+    agent = str(_agent(directory, network, places))
+    given = [word for name in exported for word in ("-x", name)]
+    return [*_host(network, 0), program, *_openmpi(places, network), *given,
+            "--mca", "plm_rsh_agent", agent, *words]  # fmt: skip
 
 
 def _host(network: Network, host: int) -> list[str]:
@@ -84,13 +104,8 @@ def _slots(places: list[int], network: Network) -> str:
 
 
 def _openmpi(places: list[int], network: Network) -> list[str]:
-    """The agent's file follows."""
     by = "slot" if places == sorted(places) else "node"
-    exported = (word for name in ENVIRONMENT for word in ("-x", name))
-    return [
-        "--host", _slots(places, network), "--map-by", by, *_TCP.split(), *exported,
-        "--mca", "plm_rsh_agent",
-    ]  # fmt: skip
+    return ["--host", _slots(places, network), "--map-by", by, *_TCP.split()]
 
 
 def _mpich(places: list[int], network: Network) -> list[str]:

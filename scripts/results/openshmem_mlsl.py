@@ -1,0 +1,101 @@
+"""Writes docs/results/openshmem_mlsl.md's tables and plots: OpenSHMEM and MPI under LeNet.
+
+From openshmem_mlsl.jsonl. With --data it first measures what is not there yet (half an hour; needs
+root and `make peers`): hosts are network namespaces of this machine (testing/network.py). Each turn
+is written as soon as it is over, so a run that was stopped goes on where it was. Delete the file to
+measure all of it again.
+
+    python scripts/results/openshmem_mlsl.py --data              everything
+    python scripts/results/openshmem_mlsl.py --data messages     some parts
+    python scripts/results/openshmem_mlsl.py --trial             a little of everything, into build/
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from mlsl import plots, tables
+from mlsl.cases import FULL, TRIAL, Row
+from mlsl.record import Record
+
+from page import DATA, RESULTS, fill, read
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "openshmem_mlsl"
+PARTS = ("messages", "training", "simulation", "model_group")
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", nargs="*", choices=PARTS, help="measure first; by default all")
+    parser.add_argument("--trial", nargs="*", choices=PARTS, help="measure a little, into build/")
+    return parser.parse_args()
+
+
+def measure(parts: list[str], trial: bool) -> Record:
+    """Adds to the data what is missing."""
+    sys.path.insert(0, str(ROOT / "testing"))
+    os.chdir(ROOT)  # from where weft.bench finds the peers
+    from mlsl import groups, messages, simulation, training
+
+    amount = TRIAL if trial else FULL
+    record = Record((ROOT / "build" if trial else DATA) / f"{NAME}.jsonl")
+    steps: dict[str, tuple[list[Row], Callable[[Row], Row]]] = {
+        "messages": (messages.turns(amount), lambda turn: messages.measured(turn, amount)),
+        "training": (training.turns(amount), lambda turn: training.measured(turn, amount)),
+        "simulation": (
+            simulation.turns(amount),
+            lambda turn: simulation.measured(turn, record.rows()),
+        ),
+        "model_group": (groups.turns(amount), lambda turn: groups.measured(turn, amount)),
+    }
+    for part in parts or PARTS:
+        print(f"== {part}: ", end="")
+        record.take(*steps[part])
+    return record
+
+
+def write_page() -> None:
+    """The tables and the plots, from the data alone."""
+    rows = read(NAME)
+    fill(NAME, {
+        "machine": tables.machine(rows),
+        "sizes": tables.message_sizes(),
+        "goals": tables.goals(rows),
+        "two ranks": tables.messages(rows, 2),
+        "four ranks": tables.messages(rows, 4),
+        "training": tables.training(rows),
+        "long": tables.long(rows),
+        "document": tables.document_accuracy(),
+        "equal": tables.equal(rows),
+        "inputs": tables.inputs(rows),
+        "simulation": tables.simulation(rows),
+        "group equality": tables.group_equality(rows),
+        "group exchanges": tables.group_exchanges(rows),
+    })  # fmt: skip
+    plots.messages(rows, RESULTS / f"{NAME}_messages.png")
+    plots.training(rows, RESULTS / f"{NAME}_training.png")
+    plots.ratios(rows, RESULTS / f"{NAME}_ratios.png")
+
+
+def main() -> None:
+    """Measures if that is asked for, and writes the page."""
+    options = arguments()
+    if options.trial is not None:
+        measure(options.trial, trial=True).end()
+        return
+    record = measure(options.data, trial=False) if options.data is not None else None
+    write_page()
+    if record:
+        record.end()
+
+
+if __name__ == "__main__":
+    main()
