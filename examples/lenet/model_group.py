@@ -2,6 +2,7 @@
 
 torchrun --nproc-per-node 2 model_group.py --model 2             # data x model = 1 x 2
 torchrun --nproc-per-node 4 model_group.py --data 2 --model 2
+mpirun -n 2 python model_group.py --model 2
 python model_group.py                                            # one process, the same batches
 
 All of them have the same parameters after the same iterations, but for the order of sums. In
@@ -24,6 +25,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
+import weft
 from weft.train import Distribution, broadcast_parameters
 
 import data
@@ -38,6 +40,7 @@ SPLIT = 5  # ip1, 800 inputs and 500 outputs: 93% of the parameters
 def main() -> None:
     """Trains, tests, and prints or writes what came of it."""
     options = arguments()
+    weft.launch_environment()  # for srun and mpirun
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     parts = None
     if ranks > 1:

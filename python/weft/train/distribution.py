@@ -41,6 +41,8 @@ class Distribution:
         InvalidArgument: data or model is not a whole number, or data * model is not the number of
             ranks, on every rank; `group` is neither of the two, on this rank.
         Mismatch: ranks give different numbers, on every rank. The group stays usable.
+
+    Thread safe: it does not change after it was made.
     """
 
     data_size: int

@@ -25,21 +25,21 @@ def broadcast_parameters(
 
     Every parameter and every buffer of the model is written in place, also buffers with
     persistent=False. Tied parameters stay tied. Gradients, `requires_grad` and the autograd graph
-    stay as they are; but a backward pass over a graph that has saved a parameter raises torch's own
-    error afterwards. Tensors travel in buckets of 32 MiB, and a longer one by itself, so a rank
-    needs that much memory besides.
+    stay as they are. A backward pass over a graph that has saved a parameter then raises torch's
+    error on every rank: call this before the forward pass. Tensors travel in buckets of 32 MiB, and
+    a longer one by itself; a rank needs that much memory besides.
 
     Args:
         model: a `torch.nn.Module` in the CPU's memory, with the same names, shapes and dtypes on
             all ranks. Strides may differ.
         source: "rank0": the group's rank 0. "best": the rank with the lowest `loss`; if several
             have it, the lowest rank of these. "average": floating and complex tensors get the mean
-            of all ranks, added up in float32 (float64, complex64, complex128 for these types and
-            complex32) and rounded once. Others, such as BatchNorm's `num_batches_tracked`, get rank
-            0's values, since a mean of counters is no counter. Equal on all ranks.
+            of all ranks. It is summed in float32 or complex64, or in the tensor's type if that is
+            longer, and rounded once. Other tensors, such as BatchNorm's `num_batches_tracked`, get
+            rank 0's values: a mean of counters is no counter. Equal on all ranks.
         loss: this rank's loss, for "best" only: a number, or a tensor of one. May be infinite.
         group: a `weft.Communicator`, or a process group of torch. None: torch's default process
-            group.
+            group. If the model is split over model groups, pass the data group.
 
     Returns:
         The rank in the group whose tensors all ranks now have; None for "average".
@@ -53,6 +53,8 @@ def broadcast_parameters(
             was written, and the group stays usable.
 
         Errors of the group itself (`PeerLost`, `Timeout`, ...) may leave tensors partly written.
+
+    Thread safe as the group's collectives are. No other thread may use the model meanwhile.
     """
     ranks = group_of(group, _WHO)
     fault, tensors, mine = "", {}, {}
@@ -116,8 +118,10 @@ def _loss(source: str, loss: Any) -> float:
     if source != "best":
         return 0.0
     try:
+        if isinstance(loss, (str, bytes)):
+            raise TypeError
         number = float(loss)
-    except (TypeError, ValueError, RuntimeError):
+    except (OverflowError, RuntimeError, TypeError, ValueError):
         raise InvalidArgument(
             f'loss is {loss!r}: source "best" needs a number, this rank\'s loss'
         ) from None
@@ -169,8 +173,7 @@ def _send(ranks: Group, tensors: list[Any], root: int, average: bool) -> None:
             if ranks.rank == root:
                 _copy(bucket, parts)
             ranks.broadcast(room, root)
-            if ranks.rank != root:
-                _copy(parts, bucket)
+            _copy(parts, bucket)  # at the root, too: autograd then notices on all ranks alike
 
 
 def _average(ranks: Group, tensors: list[Any], root: int) -> None:
