@@ -12,5 +12,7 @@ foreach(name weft limit)
     RUNTIME_OUTPUT_DIRECTORY "${WEFT_PACKAGE_DIR}/bin"
     BUILD_RPATH "$ORIGIN/.." BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/..")
 endforeach()
+# So that its symbol _end is seen: Open MPI's OpenSHMEM takes what lies below it for the program's data.
+set_target_properties(bench_weft PROPERTIES ENABLE_EXPORTS ON)
 target_include_directories(bench_limit PRIVATE src)  # for the reduction loops
 install(TARGETS bench_weft bench_limit RUNTIME DESTINATION weft/bin)
