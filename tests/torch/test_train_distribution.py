@@ -10,7 +10,7 @@ import torch.distributed as dist  # noqa: E402
 from group import world  # noqa: E402
 
 import weft  # noqa: E402
-from weft.train import Distribution  # noqa: E402
+from weft.train import Distribution, broadcast_parameters  # noqa: E402
 
 
 def total(group, value: float) -> float:
@@ -50,6 +50,24 @@ def test_one_group_may_have_all_ranks(team, data, model):
     results = team(2).run(grid, data, model)
     assert [one[whole] for one in results] == [11.0] * 2
     assert [one[own] for one in results] == [1.0, 10.0]
+
+
+def trained_in_parts(job):
+    """DDP and first parameters over the data group, whose ranks are not those of the world."""
+    with world(job):
+        made = Distribution(2, 2)
+        model = torch.nn.Linear(1, 1, bias=False)
+        torch.nn.init.constant_(model.weight, job.rank)
+        winner = broadcast_parameters(model, "best", loss=-job.rank, group=made.data_group)
+        first = model.weight.item()
+        model = torch.nn.parallel.DistributedDataParallel(model, process_group=made.data_group)
+        model(torch.tensor([[10.0**job.rank]])).sum().backward()
+        return winner, first, model.module.weight.grad.item()
+
+
+def test_data_groups_have_their_own_parameters_and_gradients(team):
+    even, odd = (1, 2.0, 101.0 / 2), (1, 3.0, 1010.0 / 2)  # the winner is a rank of the group
+    assert team(4).run(trained_in_parts) == [even, odd, even, odd]
 
 
 def refused(job):
