@@ -233,9 +233,15 @@ class Collectives:
                           output_counts=output_counts, algorithm=algorithm, symmetric=symmetric,
                           timeout=timeout)  # fmt: skip
 
-    def barrier(self, *, timeout: float | None = None, async_op: bool = False) -> Request | None:
+    def barrier(
+        self,
+        *,
+        algorithm: str | None = None,
+        timeout: float | None = None,
+        async_op: bool = False,
+    ) -> Request | None:
         """Returns (finishes) once all ranks have called it."""
-        return self._call("barrier", None, None, 0, async_op, timeout=timeout)
+        return self._call("barrier", None, None, 0, async_op, algorithm=algorithm, timeout=timeout)
 
     def _call(
         self, collective: str, x: Any, out: Any, count: int, async_op: bool, **options: Any

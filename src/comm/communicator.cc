@@ -57,6 +57,7 @@ struct Communicator::Impl {
 
   void open(const Exchange& exchange, Clock::time_point deadline) {
     auto endpoints = open_endpoints(*fabric, 2, members.addresses, rank, exchange, deadline);
+    planner.run_on(*endpoints[0]);
     lane = std::make_unique<Lane>(engine, std::move(endpoints[0]), rank, size, fate, interrupt);
     transfers = std::make_unique<PointToPoint>(engine, std::move(endpoints[1]), rank, size, fate,
                                                interrupt, planner);

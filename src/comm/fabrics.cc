@@ -34,10 +34,16 @@ std::shared_ptr<Fabric> make_fabric(const std::string& name) {
   // Memory allocated before, over shared memory, is symmetric here as well.
   if (name == "shm+ofi")
     return std::make_shared<composite::CompositeFabric>(process_fabric("shm"), make_far_fabric());
-  if (name == "mpi") return std::make_shared<mpi::MpiFabric>();
-  if (name == "shm+mpi")
-    return std::make_shared<composite::CompositeFabric>(process_fabric("shm"),
-                                                        std::make_shared<mpi::MpiFabric>());
+  // All ranks of the job make one over MPI together. So no rank may make it a second time by
+  // itself, and it lives as long as the process.
+  if (name == "mpi") {
+    static const auto& kept = *new auto(std::make_shared<mpi::MpiFabric>());
+    return kept;
+  }
+  if (name == "shm+mpi") {
+    static const auto& kept = *new auto(std::make_shared<mpi::MpiFabric>());
+    return std::make_shared<composite::CompositeFabric>(process_fabric("shm"), kept);
+  }
   throw InvalidArgument("fabric \"" + name + "\": give shm, ofi, shm+ofi, mpi or shm+mpi");
 }
 

@@ -135,7 +135,7 @@ void Planner::bind(const Call& call, Binding& binding) {
 Natives* Planner::natives_for(const Call& call, const RankPlan& plan) const {
   if (plan.program.empty() || !traits_of(plan.program[0].steps[0].verb).opaque) return nullptr;
   Natives* const natives = fabric_->natives();
-  const std::string why = natives ? natives->obstacle(call.collective, call.dtype, call.op)
+  const std::string why = natives ? natives->obstacle(*lane_, call.collective, call.dtype, call.op)
                                   : "it has no collectives of its own";
   if (why.empty()) return natives;
   throw Unsupported("rank " + std::to_string(rank_) + ", " + std::string(name_of(call.collective)) +

@@ -54,6 +54,9 @@ class Planner {
         chunks_{settings.chunk, settings.crowded, settings.nodes() > 1, fabric->rails()},
         fabric_(std::move(fabric)) {}
 
+  // Before the first call: the connected lane that collectives run on, for natives.
+  void run_on(const Endpoint& lane) { lane_ = &lane; }
+
   // Throws InvalidArgument or Unsupported naming the rank and the argument.
   void bind(const Call& call, Binding& binding);
   // The same for a `binding` that only rebind has filled: a call that differs from the one
@@ -79,6 +82,7 @@ class Planner {
   const Handle transfer_;   // what point to point runs
   const ChunkRule chunks_;  // where no choice says more
   const std::shared_ptr<Fabric> fabric_;
+  const Endpoint* lane_ = nullptr;
   PlanCache plans_;
   std::atomic<std::uint64_t> revisions_{0};
   // The call that rebind saw last; its spans are empty. It does not know algorithms registered

@@ -32,8 +32,9 @@ NativeStep::NativeStep(const Binding& binding, Endpoint& endpoint, int rank)
   const std::span<std::byte> input = user_bytes(binding, Buffer::kInput);
   work_->input.assign(input.begin(), input.end());
   work_->output.resize(user_bytes(binding, Buffer::kOutput).size());
-  work_->run = binding.natives->begin({endpoint, binding.signature, binding.scale, rank,
-                                       binding.plan->shape.ranks, work_->input, work_->output});
+  work_->run = binding.natives->begin(
+      {endpoint, binding.signature, binding.scale, rank, binding.plan->shape.ranks, work_->input,
+       work_->output, binding.part(Buffer::kInput), binding.part(Buffer::kOutput)});
 }
 
 NativeStep::~NativeStep() {

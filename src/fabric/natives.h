@@ -11,6 +11,7 @@
 #include <string>
 
 #include "fabric/fabric.h"
+#include "plan/partition.h"
 
 namespace weft {
 
@@ -23,6 +24,10 @@ struct NativeCall {
   // Empty where a rank has none. `input` and `output` never overlap.
   std::span<const std::byte> input;
   std::span<std::byte> output;
+  // The ranks' blocks of both, where the collective has a block for each rank. In elements, valid
+  // during begin() only.
+  const Partition& input_blocks;
+  const Partition& output_blocks;
 };
 
 // A function under way. One thread at a time.
@@ -39,8 +44,10 @@ class NativeRun {
 class Natives {
  public:
   virtual ~Natives() = default;
-  // Why there is no function for such a call; empty: there is one. All ranks get the same answer.
-  virtual std::string obstacle(Collective collective, DType dtype, ReduceOp op) const = 0;
+  // Why there is no function for such a call on `lane`, which the fabric has opened and which is
+  // connected; empty: there is one. All ranks get the same answer.
+  virtual std::string obstacle(const Endpoint& lane, Collective collective, DType dtype,
+                               ReduceOp op) const = 0;
   // Does not wait. Throws Error if nothing was begun.
   virtual std::unique_ptr<NativeRun> begin(const NativeCall& call) = 0;
 };

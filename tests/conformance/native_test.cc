@@ -64,7 +64,8 @@ class ToyRun final : public NativeRun {
 class ToyNatives final : public Natives {
  public:
   explicit ToyNatives(Table& table) : table_(table) {}
-  std::string obstacle(Collective collective, DType dtype, ReduceOp op) const override {
+  std::string obstacle(const Endpoint&, Collective collective, DType dtype,
+                       ReduceOp op) const override {
     const bool sums = op == ReduceOp::kSum || op == ReduceOp::kAvg;
     if (collective == Collective::kAllreduce && dtype == DType::kF32 && sums) return {};
     return "the toy only sums float32";

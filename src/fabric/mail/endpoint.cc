@@ -14,11 +14,13 @@ std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 }  // namespace
 
-MailEndpoint::MailEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, int me)
+MailEndpoint::MailEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, int me,
+                           std::unique_ptr<NativeLane> native)
     : Endpoint(kFabricMailboxDepth),
       site_(std::move(site)),
       ranks_(std::move(ranks)),
-      lane_(site_->open(ranks_, me)) {}
+      lane_(site_->open(ranks_, me)),
+      native_(std::move(native)) {}
 
 MailEndpoint::~MailEndpoint() {
   if (site_->lines->may_call()) site_->close(lane_);
@@ -31,7 +33,8 @@ std::unique_lock<std::mutex> MailEndpoint::enter() const {
 }
 
 std::string MailEndpoint::ticket() const {
-  return ticket_of(lane_->number(), lane_->members(), lane_->me());
+  return ticket_of(lane_->number(), lane_->members(), lane_->me()) +
+         (native_ ? native_->offer() : "");
 }
 
 void MailEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_point deadline) {
@@ -49,6 +52,7 @@ void MailEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_
   }
   for (std::size_t i = 0; i < ranks_.size(); ++i)
     while (lane_->serves(i) && !has_joined(i, deadline)) std::this_thread::yield();
+  if (native_) native_->agree(tickets);
 }
 
 bool MailEndpoint::has_joined(std::size_t place, Clock::time_point deadline) {

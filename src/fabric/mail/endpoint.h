@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/mail/native_lane.h"
 #include "fabric/mail/site.h"
 #include "fabric/process.h"
 
@@ -14,7 +15,9 @@ namespace weft::mail {
 
 class MailEndpoint final : public Endpoint {
  public:
-  MailEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, int me);
+  // `native`: null where the library has no collectives for such a lane.
+  MailEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, int me,
+               std::unique_ptr<NativeLane> native);
   ~MailEndpoint() override;
 
   std::string ticket() const override;
@@ -34,6 +37,8 @@ class MailEndpoint final : public Endpoint {
   void abort(const std::string& why) override;
   PeerState about(int peer) const override;
 
+  const NativeLane* native() const { return native_.get(); }
+
  private:
   std::unique_lock<std::mutex> enter() const;
   bool has_joined(std::size_t place, Clock::time_point deadline);
@@ -45,6 +50,7 @@ class MailEndpoint final : public Endpoint {
   const std::shared_ptr<Site> site_;
   const std::vector<int> ranks_;
   const std::shared_ptr<Lane> lane_;
+  const std::unique_ptr<NativeLane> native_;
   std::atomic<bool> troubled_{false};
   unsigned looks_ = 0;
 };

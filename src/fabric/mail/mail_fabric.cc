@@ -69,7 +69,8 @@ std::unique_ptr<Endpoint> MailFabric::open(const std::vector<std::string>& addre
   const auto members = parse_members(name(), own(), addresses, me);
   std::vector<int> ranks;
   for (const Address& member : members) ranks.push_back(member.token.rank);
-  return std::make_unique<MailEndpoint>(site_, std::move(ranks), me);
+  auto native = native_lane(ranks);
+  return std::make_unique<MailEndpoint>(site_, std::move(ranks), me, std::move(native));
 }
 
 SymmetricBlock MailFabric::allocate(std::size_t bytes, MemoryUse use) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fabric/far_fabric.h"
+#include "fabric/mail/native_lane.h"
 #include "fabric/mail/site.h"
 #include "fabric/process.h"
 #include "fabric/segments.h"
@@ -56,6 +57,12 @@ class MailFabric : public FarFabric {
   const ForkMark mark_;
 
  private:
+  // For a lane of these ranks of the job; -1: a member that another fabric serves.
+  virtual std::unique_ptr<NativeLane> native_lane(const std::vector<int>& ranks) {
+    (void)ranks;
+    return nullptr;
+  }
+
   struct Address;
   Address own() const;
 

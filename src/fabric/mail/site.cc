@@ -16,15 +16,20 @@ constexpr int kLooks = 20;  // a thread sleeps for at most 1 ms
 
 }  // namespace
 
-// Peers that still use a lane find out that this rank has left: the library has the farewells
-// within the second.
 Site::~Site() {
   looker_.reset();
+  stay_until_peers_leave();
+}
+
+// Peers that still use a lane find out that this rank has left: the library has the farewells
+// within the second.
+void Site::stay_until_peers_leave() {
   const auto deadline = Clock::now() + std::chrono::seconds(1);
-  while (!closed_.empty() && lines->may_call() && Clock::now() < deadline) {
+  while (lines->may_call() && Clock::now() < deadline) {
     {
       std::lock_guard lock(mutex);
       drop_those_that_are_over();
+      if (closed_.empty()) return;
     }
     std::this_thread::yield();
   }
@@ -38,10 +43,15 @@ std::shared_ptr<Lane> Site::open(std::vector<int> ranks, int me) {
 }
 
 void Site::close(const std::shared_ptr<Lane>& lane) {
-  std::lock_guard lock(mutex);
-  lane->say_farewell();
-  closed_.push_back(lane);
-  drop_those_that_are_over();
+  bool last = false;
+  {
+    std::lock_guard lock(mutex);
+    lane->say_farewell();
+    closed_.push_back(lane);
+    last = closed_.size() == lanes_.size();
+    drop_those_that_are_over();
+  }
+  if (last) stay_until_peers_leave();
 }
 
 bool Site::progress() {
@@ -98,7 +108,9 @@ void Site::retire() {
 }
 
 void Site::sleep(std::uint32_t announced) {
-  for (int look = 0; look < kLooks && !progress(); ++look) {
+  // relaxed: the caller tests what it has begun itself.
+  const int looks = natives_under_way.load(std::memory_order_relaxed) > 0 ? 1 : kLooks;
+  for (int look = 0; look < looks && !progress(); ++look) {
     // relaxed: the caller looks again at what it waits for.
     if (doorbell_.bell.load(std::memory_order_relaxed) != announced) break;
     futex_wait(doorbell_.bell, announced, kLookEvery);

@@ -1,6 +1,7 @@
 // What the lanes of one rank share: the lines, the lock around the library, the bell.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -22,7 +23,8 @@ class Site {
 
   // Throws Unsupported if too many lanes are open.
   std::shared_ptr<Lane> open(std::vector<int> ranks, int me);
-  // The lane's user is gone. Its peers hear of it; it is kept until they have left as well.
+  // The lane's user is gone. Its peers hear of it; it is kept until they have left as well. With
+  // the last open lane it waits for that, for up to a second.
   void close(const std::shared_ptr<Lane>& lane);
   // Whether anything had come for any lane.
   bool progress();
@@ -43,8 +45,11 @@ class Site {
 
   const std::unique_ptr<Lines> lines;
   std::mutex& mutex;  // the lines': of the library, and of all lanes
+  // The library's own collectives that have not ended: a thread that sleeps returns to test them.
+  std::atomic<int> natives_under_way{0};
 
  private:
+  void stay_until_peers_leave();
   void drop_those_that_are_over();
 
   std::vector<std::shared_ptr<Lane>> lanes_;   // all

@@ -1,6 +1,7 @@
 #include "fabric/mpi/calls.h"
 
 #include <array>
+#include <climits>
 
 #include "fabric/mpi/calls_collectives.h"
 #include "fabric/mpi/calls_messages.h"
@@ -22,6 +23,14 @@ void fail(const File& file, const char* name, int code) {
     throw Failure(std::string("mpi: ") + name + ": error " + std::to_string(code), code);
   }
   throw Failure(std::string("mpi: ") + name + ": " + text.data(), code);
+}
+
+int to_int(std::size_t count) {
+  if (count > INT_MAX) {
+    throw InvalidArgument("mpi: " + std::to_string(count) +
+                          " elements or bytes in one call, but MPI takes 2147483647: send less");
+  }
+  return static_cast<int>(count);
 }
 
 template <typename H>
@@ -108,6 +117,14 @@ Group Calls<H>::include(Group group, std::span<const int> ranks) const {
   H chosen{};
   f_.group_incl(native(group), to_int(ranks.size()), ranks.data(), &chosen);
   return {bits_of(chosen)};
+}
+
+// Not MPI_Comm_dup, which also copies what the program has attached.
+template <typename H>
+Comm Calls<H>::copy(Comm comm) const {
+  H made = native(abi_.no_comm);
+  f_.comm_split(native(comm), 0, 0, &made);
+  return {bits_of(made)};
 }
 
 template <typename H>

@@ -2,7 +2,6 @@
 // functions are in calls.cc, calls_messages.h and calls_collectives.h; nothing else includes this.
 #pragma once
 
-#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,6 +37,7 @@ class Calls final : public Mpi {
   void return_errors(Comm comm) const override;
   Group group(Comm comm) const override;
   Group include(Group group, std::span<const int> ranks) const override;
+  Comm copy(Comm comm) const override;
   Comm create_group(Comm comm, Group group, int tag) const override;
   void free(Comm& comm) const override;
   void free(Group& group) const override;
@@ -72,14 +72,12 @@ class Calls final : public Mpi {
                      Comm comm) const override;
   Request iallgatherv(const void* in, std::size_t count, void* out, Parts parts, Datatype type,
                       Comm comm) const override;
-  Request ialltoall(const void* in, void* out, std::size_t count, Datatype type,
-                    Comm comm) const override;
   Request ialltoallv(const void* in, Parts sent, void* out, Parts received, Datatype type,
                      Comm comm) const override;
-  Request igather(const void* in, void* out, std::size_t count, Datatype type, int root,
-                  Comm comm) const override;
-  Request iscatter(const void* in, void* out, std::size_t count, Datatype type, int root,
-                   Comm comm) const override;
+  Request igatherv(const void* in, std::size_t count, void* out, Parts parts, Datatype type,
+                   int root, Comm comm) const override;
+  Request iscatterv(const void* in, Parts parts, void* out, std::size_t count, Datatype type,
+                    int root, Comm comm) const override;
 
  private:
   static H native(void* bits) {
@@ -127,14 +125,5 @@ class Calls final : public Mpi {
   const Abi abi_;
   const Functions<H> f_;
 };
-
-// Throws InvalidArgument above what MPI's int holds.
-inline int to_int(std::size_t count) {
-  if (count > INT_MAX) {
-    throw InvalidArgument("mpi: " + std::to_string(count) +
-                          " elements or bytes in one call, but MPI takes 2147483647: send less");
-  }
-  return static_cast<int>(count);
-}
 
 }  // namespace weft::mpi

@@ -65,13 +65,6 @@ Request Calls<H>::iallgatherv(const void* in, std::size_t count, void* out, Part
 }
 
 template <typename H>
-Request Calls<H>::ialltoall(const void* in, void* out, std::size_t count, Datatype type,
-                            Comm comm) const {
-  return begin(f_.ialltoall, in, to_int(count), native(type), out, to_int(count), native(type),
-               native(comm));
-}
-
-template <typename H>
 Request Calls<H>::ialltoallv(const void* in, Parts sent, void* out, Parts received, Datatype type,
                              Comm comm) const {
   return begin(f_.ialltoallv, in, sent.counts.data(), sent.displacements.data(), native(type), out,
@@ -79,17 +72,17 @@ Request Calls<H>::ialltoallv(const void* in, Parts sent, void* out, Parts receiv
 }
 
 template <typename H>
-Request Calls<H>::igather(const void* in, void* out, std::size_t count, Datatype type, int root,
-                          Comm comm) const {
-  return begin(f_.igather, in, to_int(count), native(type), out, to_int(count), native(type), root,
-               native(comm));
+Request Calls<H>::igatherv(const void* in, std::size_t count, void* out, Parts parts, Datatype type,
+                           int root, Comm comm) const {
+  return begin(f_.igatherv, in, to_int(count), native(type), out, parts.counts.data(),
+               parts.displacements.data(), native(type), root, native(comm));
 }
 
 template <typename H>
-Request Calls<H>::iscatter(const void* in, void* out, std::size_t count, Datatype type, int root,
-                           Comm comm) const {
-  return begin(f_.iscatter, in, to_int(count), native(type), out, to_int(count), native(type), root,
-               native(comm));
+Request Calls<H>::iscatterv(const void* in, Parts parts, void* out, std::size_t count,
+                            Datatype type, int root, Comm comm) const {
+  return begin(f_.iscatterv, in, parts.counts.data(), parts.displacements.data(), native(type), out,
+               to_int(count), native(type), root, native(comm));
 }
 
 }  // namespace weft::mpi

@@ -51,6 +51,7 @@ struct Functions {
   Function<H, int*> comm_rank{file, "MPI_Comm_rank"};
   Function<H, int*> comm_size{file, "MPI_Comm_size"};
   Function<H, H*> comm_group{file, "MPI_Comm_group"};
+  Function<H, int, int, H*> comm_split{file, "MPI_Comm_split"};
   Function<H, H, int, H*> comm_create_group{file, "MPI_Comm_create_group"};
   Function<H*> comm_free{file, "MPI_Comm_free"};
   Function<H, H> comm_set_errhandler{file, "MPI_Comm_set_errhandler"};
@@ -81,11 +82,12 @@ struct Functions {
   Function<const void*, int, H, void*, int, H, H, H*> iallgather{file, "MPI_Iallgather"};
   Function<const void*, int, H, void*, Counts, Counts, H, H, H*> iallgatherv{file,
                                                                              "MPI_Iallgatherv"};
-  Function<const void*, int, H, void*, int, H, H, H*> ialltoall{file, "MPI_Ialltoall"};
   Function<const void*, Counts, Counts, H, void*, Counts, Counts, H, H, H*> ialltoallv{
       file, "MPI_Ialltoallv"};
-  Function<const void*, int, H, void*, int, H, int, H, H*> igather{file, "MPI_Igather"};
-  Function<const void*, int, H, void*, int, H, int, H, H*> iscatter{file, "MPI_Iscatter"};
+  Function<const void*, int, H, void*, Counts, Counts, H, int, H, H*> igatherv{file,
+                                                                               "MPI_Igatherv"};
+  Function<const void*, Counts, Counts, H, void*, int, H, int, H, H*> iscatterv{file,
+                                                                                "MPI_Iscatterv"};
 };
 
 }  // namespace weft::mpi

@@ -57,7 +57,10 @@ class Mpi {
   virtual void return_errors(Comm comm) const = 0;
   virtual Group group(Comm comm) const = 0;  // to be freed
   virtual Group include(Group group, std::span<const int> ranks) const = 0;
-  // Waits for the members of `group`, and for no other rank of `comm`. To be freed.
+  // All members of `comm`, in their order. Waits for them. To be freed.
+  virtual Comm copy(Comm comm) const = 0;
+  // Waits for the members of `group`, and for no other rank of `comm`. To be freed. Open MPI takes
+  // messages of `comm` with this tag for it.
   virtual Comm create_group(Comm comm, Group group, int tag) const = 0;
   virtual void free(Comm& comm) const = 0;  // all members; null afterwards
   virtual void free(Group& group) const = 0;
@@ -96,8 +99,8 @@ class Mpi {
   virtual Datatype bytes() const = 0;  // moved, never reduced
 
   // All members call them, in the same order. Counts are of elements; where there is one for many
-  // blocks, of each block. They progress in test() of any request. `out` matters on the root only,
-  // where there is a root; `in` of a scatter as well.
+  // blocks, of each block. They progress in test() of any request. `out` and its parts matter on
+  // the root only, where there is a root; `in` and its parts of a scatter as well.
   virtual Request ibarrier(Comm comm) const = 0;
   virtual Request ibcast(void* data, std::size_t count, Datatype type, int root,
                          Comm comm) const = 0;
@@ -113,15 +116,16 @@ class Mpi {
                              Comm comm) const = 0;
   virtual Request iallgatherv(const void* in, std::size_t count, void* out, Parts parts,
                               Datatype type, Comm comm) const = 0;
-  virtual Request ialltoall(const void* in, void* out, std::size_t count, Datatype type,
-                            Comm comm) const = 0;
   virtual Request ialltoallv(const void* in, Parts sent, void* out, Parts received, Datatype type,
                              Comm comm) const = 0;
-  virtual Request igather(const void* in, void* out, std::size_t count, Datatype type, int root,
-                          Comm comm) const = 0;
-  virtual Request iscatter(const void* in, void* out, std::size_t count, Datatype type, int root,
-                           Comm comm) const = 0;
+  virtual Request igatherv(const void* in, std::size_t count, void* out, Parts parts, Datatype type,
+                           int root, Comm comm) const = 0;
+  virtual Request iscatterv(const void* in, Parts parts, void* out, std::size_t count,
+                            Datatype type, int root, Comm comm) const = 0;
 };
+
+// As MPI counts. Throws InvalidArgument above 2^31 - 1.
+int to_int(std::size_t count);
 
 // The functions of a library that is loaded. Throws Unsupported if it is none that Weft can call.
 std::unique_ptr<Mpi> make_mpi(const File& file);

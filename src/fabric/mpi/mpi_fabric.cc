@@ -1,5 +1,6 @@
 #include "fabric/mpi/mpi_fabric.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "fabric/mpi/library.h"
@@ -10,9 +11,7 @@ namespace {
 
 // Weft's own communicator, so that no receive of the program takes Weft's mail.
 Comm own_communicator(const Mpi& mpi) {
-  Group all = mpi.group(mpi.world());
-  const Comm comm = mpi.create_group(mpi.world(), all, 0);
-  mpi.free(all);
+  const Comm comm = mpi.copy(mpi.world());
   mpi.return_errors(comm);
   return comm;
 }
@@ -35,6 +34,13 @@ MpiFabric::MpiFabric() : MpiFabric(Joined()) {}
 
 MpiFabric::MpiFabric(const Joined& joined)
     : MailFabric("mpi", "mpirun", join(joined.mpi, joined.comm),
-                 std::make_unique<MpiLines>(joined.mpi, joined.comm)) {}
+                 std::make_unique<MpiLines>(joined.mpi, joined.comm)),
+      natives_(joined.mpi, joined.comm, site()) {}
+
+// MPI's collectives are for lanes whose members are all here.
+std::unique_ptr<mail::NativeLane> MpiFabric::native_lane(const std::vector<int>& ranks) {
+  if (std::ranges::count(ranks, -1) > 0) return nullptr;
+  return std::make_unique<MpiNativeLane>(natives_.comms(), ranks);
+}
 
 }  // namespace weft::mpi

@@ -6,7 +6,11 @@
 // wait.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "fabric/mail/mail_fabric.h"
+#include "fabric/mpi/natives.h"
 
 namespace weft::mpi {
 
@@ -15,9 +19,15 @@ class MpiFabric final : public mail::MailFabric {
   // Over all ranks of the job, all of whom make one. Throws what library() throws.
   MpiFabric();
 
+  Natives* natives() override { return &natives_; }
+
  private:
+  std::unique_ptr<mail::NativeLane> native_lane(const std::vector<int>& ranks) override;
+
   struct Joined;
   explicit MpiFabric(const Joined& joined);
+
+  MpiNatives natives_;
 };
 
 }  // namespace weft::mpi
