@@ -75,6 +75,7 @@ def write_page() -> None:
         "long": tables.long(rows),
         "document": tables.document_accuracy(),
         "equal": tables.equal(rows),
+        "control": tables.control(rows),
         "inputs": tables.inputs(rows),
         "simulation": tables.simulation(rows),
         "group equality": tables.group_equality(rows),

@@ -149,6 +149,18 @@ def equal(rows: list[Row]) -> str:
     return table(["ranks", "nodes x ranks", "fabric", "parameters' SHA-256", ""], lines)
 
 
+def control(rows: list[Row]) -> str:
+    """How many hashes the ordinary trainings on four ranks have."""
+    own = [row for row in of_turn(rows, part="training", seed=0) if row["ranks"] == 4]
+    if not own:
+        return f"Ordinary trainings on four ranks: {NOTHING}."
+    found = len({row["hash"] for row in own})
+    return (
+        f"The {len(own)} ordinary trainings of the first seed on four ranks, {own[0]['iterations']} "
+        f"iterations each, ended with {found} different hash{'es' * (found != 1)}."
+    )
+
+
 def long(rows: list[Row]) -> str:
     """The trainings of 10,000 iterations."""
     lines = []
