@@ -154,10 +154,10 @@ def control(rows: list[Row]) -> str:
     own = [row for row in of_turn(rows, part="training", seed=0) if row["ranks"] == 4]
     if not own:
         return f"Ordinary trainings on four ranks: {NOTHING}."
-    found = len({row["hash"] for row in own})
+    found, iterations = len({row["hash"] for row in own}), own[0]["iterations"]
     return (
-        f"The {len(own)} ordinary trainings of the first seed on four ranks, {own[0]['iterations']} "
-        f"iterations each, ended with {found} different hash{'es' * (found != 1)}."
+        f"Ordinary trainings of the first seed on four ranks: {len(own)}, of {iterations} "
+        f"iterations. Different hashes among them: {found}."
     )
 
 
