@@ -12,6 +12,15 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(1);
 
+// Of what a peer sends, only this is used as an index or a length here.
+void check(const Mail& mail) {
+  const bool known = mail.channel >= 0 && mail.channel < kMaxChannels;
+  const bool fits = mail.kind != Mail::Kind::kAbort || mail.header.bytes <= kInlineBytes;
+  if (!known || !fits)
+    throw InternalError("damaged mail: channel " + std::to_string(mail.channel) + ", " +
+                        std::to_string(mail.header.bytes) + " bytes");
+}
+
 }  // namespace
 
 Lane::Lane(Lines& lines, std::vector<int> ranks, int me)
@@ -139,6 +148,7 @@ bool Lane::progress() {
 }
 
 void Lane::take(Peer& from, const Mail& mail) {
+  check(mail);
   Queue& queue = from.queues[static_cast<std::size_t>(mail.channel)];
   queue.credited = std::max(queue.credited, mail.credited);
   switch (mail.kind) {
