@@ -227,7 +227,8 @@ class Endpoint {
 
   // True once this lane was aborted here or by a member, or some peer of the fabric is lost: look
   // at why_aborted() and lost(), which acquire what was sent before. A hot wait asks it, so it is
-  // one relaxed load.
+  // one relaxed load. Some fabrics learn of trouble only while this rank looks for messages
+  // (arrival(), credited()), sleeps, or calls end().
   virtual bool troubled() const = 0;
   virtual std::string why_aborted() const = 0;  // empty: not aborted
   // Empty while the peer is alive; else why it is not ("its process 4711 died").
@@ -287,7 +288,8 @@ class Fabric : public std::enable_shared_from_this<Fabric> {
   // Opens a lane among the fabrics at `addresses`, this one's own being at `me`. Empty ones are
   // those of members that another fabric serves: nothing is exchanged with them here.
   // Connects to each (once; later lanes reuse the connection). Throws Unsupported
-  // naming a member that this fabric cannot reach and why, PeerLost, or Timeout.
+  // naming a member that this fabric cannot reach and why, PeerLost, or Timeout. Over a library
+  // without connections, Endpoint::connect() finds out that a member is gone.
   virtual std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,
                                          Clock::time_point deadline) = 0;
 

@@ -237,6 +237,9 @@ const char* const kConfigured[] = {
 
 // All cases of one algorithm, which may be given with parameters. Every dtype and operation at one
 // count, where not only races are looked for; every count at one dtype.
+// Types are the kernels' affair, not the fabric's or the threads'.
+bool few_types() { return kFindsRaces || !ranks_are_threads(); }
+
 std::vector<Case> cases_of(const std::string& algorithm, int ranks) {
   C c = find_algorithm(algorithm).collective;
   std::vector<Case> cases;
@@ -247,7 +250,7 @@ std::vector<Case> cases_of(const std::string& algorithm, int ranks) {
       if (op == ReduceOp::kProd && (dtype == DType::kC64 || dtype == DType::kC128)) continue;
       for (std::size_t count : kCounts) {
         bool every_count = op == ReduceOp::kSum && (dtype == DType::kF32 || dtype == DType::kBF16);
-        if (!every_count && (count != 17 || kFindsRaces)) continue;
+        if (!every_count && (count != 17 || few_types())) continue;
         for (int root = 0; root < (rooted(c) ? std::min(ranks, 3) : 1); ++root)
           for (bool in_place : {false, true})
             cases.push_back({c, algorithm, dtype, op, count, root, in_place});
@@ -272,8 +275,8 @@ TEST_P(Grid, Correct) {
   });
 }
 
-// Five ranks for plans of several levels, also where only races are looked for.
-std::vector<int> rank_counts() { return kFindsRaces ? std::vector{2, 3, 5} : kRankCounts; }
+// Five ranks for plans of several levels, also where types are few.
+std::vector<int> rank_counts() { return few_types() ? std::vector{2, 3, 5} : kRankCounts; }
 
 std::vector<std::string> collective_algorithms() {
   std::vector<std::string> names;

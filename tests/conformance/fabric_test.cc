@@ -1,4 +1,4 @@
-// What fabric.h promises of messages and memory, held against every fabric, with threads as ranks.
+// What fabric.h promises of messages and memory, held against every fabric.
 #include <algorithm>
 #include <numeric>
 
@@ -306,7 +306,7 @@ TEST_P(FabricTest, UnreadPayloadsHoldTheirSenderBack) {
       await("the network", [&] { return r.lane->end(Outcome::kDone) != to; });
     } while (posted < kMost && settled());
     EXPECT_LT(posted, kMost);
-    const auto theirs = r.exchange("posted", std::to_string(posted));
+    const auto theirs = r.exchange_and_drive("posted", std::to_string(posted));
     const std::uint64_t sent = std::stoull(theirs[static_cast<std::size_t>(from)]);
     for (std::uint64_t n = 0; n < sent; ++n) {
       (void)r.await_message(from, 0, n);

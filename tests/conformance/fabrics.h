@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <exception>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,8 +11,8 @@
 #include <vector>
 
 #include "fabric/fabric.h"
-#include "fabric/inprocess/inprocess_fabric.h"
-#include "weft/communicator.h"
+#include "support/ranks.h"
+#include "weft/error.h"
 #include "weft/store.h"
 
 namespace weft::testing {
@@ -21,25 +20,14 @@ namespace weft::testing {
 struct FabricKind {
   std::string name;
   std::function<std::shared_ptr<Fabric>()> make;
+  // It does nothing for a rank that makes no call, has no connections that break, and stays with
+  // the process: MPI, OpenSHMEM.
+  bool quiet = false;
 };
+inline void PrintTo(const FabricKind& kind, std::ostream* out) { *out << kind.name; }
 
-// A new fabric is one line here.
-inline const std::vector<FabricKind>& fabric_kinds() {
-  static const std::vector<FabricKind> kinds = {
-      {"shm", make_shm_fabric},
-      {"inprocess", make_inprocess_fabric},
-#if WEFT_OFI
-      {"ofi", make_ofi_fabric},
-      // Ranks in turn on two nodes, as far as their fabrics know.
-      {"shm_ofi",
-       [] {
-         static std::atomic<int> made{0};
-         return make_spanning_fabric(made.fetch_add(1) % 2 == 0 ? "even" : "odd");
-       }},
-#endif
-  };
-  return kinds;
-}
+// Those that the ranks of this binary use: threads.cc, tests/ranks.
+const std::vector<FabricKind>& fabric_kinds();
 
 // A message to one reader, as it stands in a slot or is copied when it is posted.
 inline void post(Endpoint& lane, int peer, int channel, std::uint64_t number,
@@ -76,6 +64,10 @@ struct LaneRank {
   Store& store;
   std::vector<std::string> locations{};
 
+  void join(const std::string& name) {
+    lane = fabric->open(exchange(name + " address", fabric->address()), me, patience());
+    lane->connect(exchange(name + " ticket", lane->ticket()), patience());
+  }
   template <typename Each>
   void for_peers(Each each) const {
     for (int peer = 0; peer < size; ++peer) {
@@ -93,6 +85,11 @@ struct LaneRank {
     return lane->payload(peer, channel, number, mine);
   }
   bool loads(int peer) const { return lane->about(peer).loads; }
+  // Whether a rank that waits for a message is told that there is trouble.
+  bool hears_of_trouble() {
+    for_peers([&](int peer) { (void)lane->arrival(peer, kMaxChannels - 1, 0); });
+    return lane->troubled();
+  }
   // Until the place of a payload is this rank's again.
   void await_settled(int peer, int channel, std::uint64_t number, std::size_t bytes) {
     await("memory", [&] { return lane->settled(peer, channel, number, bytes); });
@@ -103,6 +100,21 @@ struct LaneRank {
   }
   Location location(int peer) const {
     return {std::stoull(locations[static_cast<std::size_t>(peer)])};
+  }
+  // The same, while the lane goes on: a quiet fabric takes nothing from a sender otherwise.
+  std::vector<std::string> exchange_and_drive(const std::string& what, const std::string& mine) {
+    store.set(what + std::to_string(me), mine);
+    std::vector<std::string> all;
+    await(what, [&] {
+      (void)lane->end(Outcome::kDone);
+      const auto next = what + std::to_string(all.size());
+      try {
+        all.push_back(store.get(next, std::chrono::milliseconds(5)));
+      } catch (const Timeout&) {
+      }
+      return static_cast<int>(all.size()) == size;
+    });
+    return all;
   }
   // All ranks meet here. Goes through the store: it tests nothing of the lane.
   void meet(const std::string& where) { exchange("meet " + where, ""); }
@@ -120,32 +132,27 @@ struct LaneRank {
 inline LaneRank join_lane(std::shared_ptr<Fabric> fabric, Store& store, int me, int size,
                           const std::string& name = "lane") {
   LaneRank rank{me, size, std::move(fabric), nullptr, store};
-  rank.lane =
-      rank.fabric->open(rank.exchange(name + " address", rank.fabric->address()), me, patience());
-  rank.lane->connect(rank.exchange(name + " ticket", rank.lane->ticket()), patience());
+  rank.join(name);
   return rank;
 }
 
-// Runs `body` on `size` ranks, each a thread with a fabric of its own. Rethrows the first error.
+// Runs `body` on `size` ranks, each with a fabric of its own and no lane yet. Rethrows the first
+// error.
+inline void run_fabrics(const FabricKind& kind, int size,
+                        const std::function<void(LaneRank&)>& body) {
+  rethrow_first(each_rank(size, [&](int me, const std::shared_ptr<Store>& store) {
+    LaneRank rank{me, size, kind.make(), nullptr, *store};
+    body(rank);
+    rank.meet("end");  // nobody leaves while another still looks
+  }));
+}
+
+// The same, with a lane that all have joined.
 inline void run_lane(const FabricKind& kind, int size, const std::function<void(LaneRank&)>& body) {
-  const auto store = memory_store();
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));
-  std::vector<std::thread> threads;
-  for (int me = 0; me < size; ++me) {
-    threads.emplace_back([&, me] {
-      try {
-        LaneRank rank = join_lane(kind.make(), *store, me, size);
-        body(rank);
-        rank.meet("end");  // nobody leaves while another still looks
-      } catch (...) {
-        errors[static_cast<std::size_t>(me)] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  run_fabrics(kind, size, [&](LaneRank& rank) {
+    rank.join("lane");
+    body(rank);
+  });
 }
 
 }  // namespace weft::testing

@@ -62,26 +62,27 @@ struct Talker {
 class LastWordTest : public ::testing::TestWithParam<FabricKind> {};
 
 TEST_P(LastWordTest, OfAPeerThatLeftIsReceived) {
-  auto fabric = GetParam().make(), leaving = GetParam().make();
-  const std::vector<std::string> addresses = {fabric->address(), leaving->address()};
-  auto near = fabric->open(addresses, 0, patience()), far = leaving->open(addresses, 1, patience());
-  const std::vector<std::string> tickets = {near->ticket(), far->ticket()};
-  std::thread other([&] { far->connect(tickets, patience()); });
-  near->connect(tickets, patience());
-  other.join();
-
-  auto sender = std::make_unique<Talker>(std::exchange(leaving, nullptr), std::move(far), 1);
-  const auto send_and_leave = [&](Endpoint& endpoint) {
-    const int seven = 7;
-    sender->transfers.send(&seven, 1, DType::kI32, 0, 5, kLimit, false).wait();
-    sender.reset();
-    await("the loss", [&] { return !endpoint.lost(1).empty(); });
-  };
-  Talker receiver(fabric, std::make_unique<Delayed>(std::move(near), send_and_leave), 0);
-  int x = 0;
-  receiver.transfers.receive(&x, 1, DType::kI32, 1, 5, kLimit, false).wait();
-  EXPECT_EQ(x, 7);
-  EXPECT_EQ(sender, nullptr) << "it left before";
+  run_lane(GetParam(), 2, [](LaneRank& r) {
+    if (r.me == 1) {
+      Talker sender(std::exchange(r.fabric, nullptr), std::move(r.lane), 1);
+      (void)r.store.get("looked", kLimit);
+      const int seven = 7;
+      sender.transfers.send(&seven, 1, DType::kI32, 0, 5, kLimit, false).wait();
+      return;
+    }
+    bool left = false;
+    const auto let_it_send_and_leave = [&](Endpoint& endpoint) {
+      r.store.set("looked", "");
+      await("the loss", [&] { return !endpoint.lost(1).empty(); });
+      left = true;
+    };
+    Talker receiver(r.fabric, std::make_unique<Delayed>(std::move(r.lane), let_it_send_and_leave),
+                    0);
+    int x = 0;
+    receiver.transfers.receive(&x, 1, DType::kI32, 1, 5, kLimit, false).wait();
+    EXPECT_EQ(x, 7);
+    EXPECT_TRUE(left) << "it left before";
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Fabrics, LastWordTest, ::testing::ValuesIn(fabric_kinds()),

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "conformance/fabrics.h"
+#include "fabric/inprocess/inprocess_fabric.h"
 #include "fabric/natives.h"
 #include "support/ranks.h"
 #include "weft/error.h"

@@ -1,8 +1,6 @@
 // Communicators over every fabric but shm, over which all other tests run: a small table of
-// collectives, transfers, errors. Ranks are threads.
+// collectives, transfers, errors.
 #include <unistd.h>
-
-#include <future>
 
 #include "conformance/fabrics.h"
 #include "support/ranks.h"
@@ -161,22 +159,30 @@ TEST_P(OverFabricsTest, AMismatchIsSeen) {
 }
 
 TEST_P(OverFabricsTest, ATimeoutNamesThePeerAndWhereItIs) {
-  std::promise<void> over;
-  const auto errors = fail(2, milliseconds(300), [&](Communicator& comm) {
-    comm.barrier();
-    if (comm.rank() == 1) return (void)over.get_future().wait_for(seconds(20));
-    try {
-      comm.barrier();
-    } catch (...) {
-      over.set_value();
-      throw;
+  const auto errors = each_rank(2, [](int rank, const std::shared_ptr<Store>& store) {
+    const auto fabric = GetParam().make();
+    const auto comm = Communicator::create(store, rank, 2, {milliseconds(300), fabric});
+    comm->barrier();
+    if (rank == 1) {
+      store->set("process", std::to_string(::getpid()));
+      return (void)store->get("over", seconds(20));
     }
+    const std::string pid = store->get("process", seconds(20));
+    try {
+      comm->barrier();
+      ADD_FAILURE() << "no error";
+    } catch (const Timeout& error) {
+      const std::string text = error.what();
+      const char* const progress =
+          GetParam().quiet ? "which does not answer" : "which has not entered it (its last is #1)";
+      for (const std::string& part :
+           {"rank 1, process " + pid + " (on host ", std::string(progress)}) {
+        EXPECT_NE(text.find(part), std::string::npos) << text;
+      }
+    }
+    store->set("over", "");
   });
-  const std::string text = text_of<Timeout>(errors[0]);
-  for (std::string part : {"rank 1, process " + std::to_string(::getpid()) + " (on host ",
-                           std::string("which has not entered it (its last is #1)")}) {
-    EXPECT_NE(text.find(part), std::string::npos) << text;
-  }
+  rethrow_first(errors);
 }
 
 TEST_P(OverFabricsTest, AnAlgorithmThatLoadsIsRefused) {

@@ -1,15 +1,19 @@
-// Ranks as threads of one process: how tests run eight of them, and how the thread
-// sanitizer sees races between them.
+// Ranks, and what they do together. In weft_tests they are threads of one process: that is how
+// tests run eight of them, and how the thread sanitizer sees races between them. In weft_rank_tests
+// they are the processes of a job (tests/ranks).
 #pragma once
 
+#include <chrono>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <thread>
+#include <string>
 #include <vector>
 
 #include "fabric/fabric.h"
 #include "weft/communicator.h"
+#include "weft/store.h"
 
 namespace weft::testing {
 
@@ -23,39 +27,48 @@ inline constexpr bool kFindsRaces = false;
 inline const std::vector<int> kRankCounts = {1, 2, 3, 4, 5, 8};
 #endif
 
+// What one rank does. All ranks of one call of each_rank() share `store`.
+using RankBody = std::function<void(int rank, const std::shared_ptr<Store>& store)>;
+
+// Runs `body` once for each of `size` ranks and waits for all. Returns what each threw (null:
+// nothing). A process that is a rank runs its own part only, and learns what the others threw. All
+// processes of the job make the same calls in the same order; a job with too few of them skips.
+std::vector<std::exception_ptr> each_rank(int size, const RankBody& body);
+
+// Whether the ranks share a process: then it may hold several fabrics.
+bool ranks_are_threads();
+
+// The fabric of a rank to which it does not matter.
+std::shared_ptr<Fabric> any_fabric();
+
 using Adjust = std::function<void(int rank, CommunicatorOptions&)>;
 
-// Runs `body` once for each of `size` ranks, each with a communicator over a fabric of its
-// own, and waits for all. Returns what each threw (null: nothing). `adjust` changes a rank's
-// options.
+// Runs `body` on `size` ranks, each with a communicator over a fabric of its own. Returns what each
+// threw. `adjust` changes a rank's options.
 inline std::vector<std::exception_ptr> try_ranks(
     int size, const std::function<void(Communicator&)>& body,
     std::chrono::milliseconds timeout = std::chrono::seconds(60), const Adjust& adjust = {}) {
-  auto store = memory_store();
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        CommunicatorOptions options;
-        options.timeout = timeout;
-        options.fabric = make_shm_fabric();
-        if (adjust) adjust(rank, options);
-        body(*Communicator::create(store, rank, size, options));
-      } catch (...) {
-        errors[static_cast<std::size_t>(rank)] = std::current_exception();
-      }
-    });
+  return each_rank(size, [&](int rank, const std::shared_ptr<Store>& store) {
+    CommunicatorOptions options;
+    options.timeout = timeout;
+    if (adjust) adjust(rank, options);
+    if (!options.fabric) options.fabric = any_fabric();
+    body(*Communicator::create(store, rank, size, options));
+  });
+}
+
+inline void rethrow_first(const std::vector<std::exception_ptr>& errors) {
+  for (std::size_t rank = 0; rank < errors.size(); ++rank) {
+    if (!errors[rank]) continue;
+    std::fprintf(stderr, "rank %zu threw:\n", rank);
+    std::rethrow_exception(errors[rank]);
   }
-  for (std::thread& thread : threads) thread.join();
-  return errors;
 }
 
 // The same; rethrows the first error.
 inline void run_ranks(int size, const std::function<void(Communicator&)>& body,
                       const Adjust& adjust = {}) {
-  for (const std::exception_ptr& error : try_ranks(size, body, std::chrono::seconds(60), adjust))
-    if (error) std::rethrow_exception(error);
+  rethrow_first(try_ranks(size, body, std::chrono::seconds(60), adjust));
 }
 
 }  // namespace weft::testing
