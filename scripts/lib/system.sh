@@ -31,6 +31,12 @@ has_hwloc() {
   echo '#include <hwloc.h>' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null
 }
 
+# What tests/mpi starts: Open MPI with mpirun and oshrun, and its libraries. Optional: Weft itself
+# needs no MPI to be built. MPICH comes with the newer libfabric (scripts/setup).
+has_openmpi() {
+  command -v mpirun.openmpi >/dev/null 2>&1 && command -v oshrun >/dev/null 2>&1
+}
+
 readonly arm_packages=(g++-aarch64-linux-gnu qemu-user-static googletest)
 
 # What scripts/test-arm needs: Debian's cross compiler, an emulator, GoogleTest as sources.
@@ -95,6 +101,9 @@ system_packages() {
   if [[ $1 == test ]] && ! command -v ip >/dev/null; then
     apt_install iproute2  # tests/hosts
   fi
+  if [[ $1 == test ]] && ! has_openmpi; then
+    apt_install openmpi-bin
+  fi
   if [[ $1 == test ]] && ! has_simgrid; then
     apt_install libsimgrid-dev  # by itself: not every distribution has it
   fi
@@ -113,6 +122,9 @@ system_packages() {
   fi
   if [[ $1 == test ]] && ! has_hwloc; then
     note "hwloc is missing (Debian, Ubuntu: libhwloc-dev): sockets and caches will not be known"
+  fi
+  if [[ $1 == test ]] && ! has_openmpi; then
+    note "Open MPI is missing (Debian, Ubuntu: openmpi-bin): tests over it and OpenSHMEM will be skipped"
   fi
   if [[ $1 == test ]] && ! has_simgrid; then
     note "SimGrid is missing (Debian, Ubuntu: libsimgrid-dev): \`weft simulate\` will not be built, nor tested"
