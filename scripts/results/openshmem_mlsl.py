@@ -73,7 +73,7 @@ def write_page() -> None:
         "four ranks": tables.messages(rows, 4),
         "training": tables.training(rows),
         "long": tables.long(rows),
-        "document": tables.document_accuracy(),
+        "document": tables.document(),
         "equal": tables.equal(rows),
         "control": tables.control(rows),
         "inputs": tables.inputs(rows),

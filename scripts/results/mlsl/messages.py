@@ -82,14 +82,13 @@ def library(name: str) -> Library:
     """By its name in `LIBRARIES`."""
     if name in WEFTS:
         fabric, by, _ = WEFTS[name]
-        # Operations in a batch would not start alike.
-        return replace(weft_driver(fabric, by), batched=False)
+        return weft_driver(fabric, by)
     if name == "weft_torch":
         through_torch = weft_library("torch")
         return replace(through_torch, launch=lambda ranks, directory: replace(
             through_torch.launch(ranks, directory), environment=environment("shm", directory)
         ))  # fmt: skip
-    return replace(PEERS[name], batched=False)
+    return PEERS[name]
 
 
 def slowest(of_ranks: list[Measured]) -> list[float]:

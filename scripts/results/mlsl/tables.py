@@ -171,13 +171,19 @@ def long(rows: list[Row]) -> str:
     return table(["nodes x ranks", "fabric", "iterations", "s", "last loss", "accuracy"], lines)
 
 
-def document_accuracy() -> str:
-    """Table II of the document."""
-    lines = [
-        [place_name(*place), f"{100 * mpi:.2f} %", f"{100 * shmem:.2f} %"]
-        for place, (mpi, shmem) in DOCUMENT_ACCURACY.items()
-    ]
-    return table(["nodes x ranks", "MPI", "SHMEM"], lines)
+def document() -> str:
+    """Tables I and II of the document, and what follows from them."""
+    alone = DOCUMENT_SECONDS[1, 1]
+    lines = []
+    for place, both in DOCUMENT_SECONDS.items():
+        over = [f"{one / base:.2f}" for one, base in zip(both, alone, strict=True)]
+        rights = [f"{100 * one:.2f} %" for one in DOCUMENT_ACCURACY.get(place, ())]
+        lines.append([place_name(*place), *(f"{one:.2f}" for one in both), *over,
+                      f"{both[1] / both[0]:.3f}", *(rights or ["", ""])])  # fmt: skip
+    return table(
+        ["nodes x ranks", "MPI, s", "SHMEM, s", "MPI over one process", "SHMEM over one process",
+         "SHMEM / MPI", "accuracy, MPI", "accuracy, SHMEM"], lines,
+    )  # fmt: skip
 
 
 def inputs(rows: list[Row]) -> str:
