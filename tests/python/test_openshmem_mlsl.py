@@ -102,6 +102,20 @@ def test_the_farthest_accuracy_is_found_and_marked():
     assert "| +0.10 | 2 |" in text
 
 
+def test_the_control_names_who_has_which_bits():
+    found = [
+        ("1 x 4", "shm", "", "a"),
+        ("1 x 4", "mpi", "native", "a"),
+        ("1 x 4", "shm", "ring", "b"),
+    ]
+    rows = [training(*which, 0, ranks=4, hash=hash) for *which, hash in found]
+    rows.append(training("1 x 2", "shm", "", 0, ranks=2, hash="c"))
+    assert tables.control(rows).splitlines()[2:] == [
+        "| `a` | 1 x 4, shm; 1 x 4, mpi, its own allreduce |",
+        "| `b` | 1 x 4, shm, ring |",
+    ]
+
+
 @pytest.mark.parametrize(
     ("hashes", "equal"), [(["a", "a", "b"], True), (["a", "c", "b"], False), (["a", "a"], None)]
 )

@@ -129,7 +129,8 @@ def training(rows: list[Row]) -> str:
 def _named(fabric: str, algorithm: str) -> str:
     if not fabric:
         return "one process"
-    return f"{fabric}, its own allreduce" if algorithm else fabric
+    how = {"": "", NATIVE: ", its own allreduce"}.get(algorithm, f", {algorithm}")
+    return fabric + how
 
 
 def _parity(away: float | None) -> str:
@@ -150,15 +151,15 @@ def equal(rows: list[Row]) -> str:
 
 
 def control(rows: list[Row]) -> str:
-    """How many hashes the ordinary trainings on four ranks have."""
-    own = [row for row in of_turn(rows, part="training", seed=0) if row["ranks"] == 4]
-    if not own:
-        return f"Ordinary trainings on four ranks: {NOTHING}."
-    found, iterations = len({row["hash"] for row in own}), own[0]["iterations"]
-    return (
-        f"Ordinary trainings of the first seed on four ranks: {len(own)}, of {iterations} "
-        f"iterations. Different hashes among them: {found}."
-    )
+    """The hashes of the ordinary trainings on four ranks, of the first seed."""
+    found: dict[str, list[str]] = {}
+    for row in of_turn(rows, part="training", seed=0):
+        if row["ranks"] == 4:
+            turn = row["turn"]
+            name = f"{turn['place']}, {_named(turn['fabric'], turn['algorithm'])}"
+            found.setdefault(row["hash"], []).append(name)
+    lines = [[f"`{value[:16]}`", "; ".join(names)] for value, names in found.items()]
+    return table(["parameters' SHA-256", "ordinary trainings on four ranks, first seed"], lines)
 
 
 def long(rows: list[Row]) -> str:
