@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -63,6 +64,14 @@ class Communicator {
   // rank's number.
   static std::shared_ptr<Communicator> create(std::shared_ptr<Store> store, int rank, int size,
                                               CommunicatorOptions options = {});
+  // The same over the members of one of the program's MPI communicators, in its order; no other
+  // rank takes part. `handle`: the library's own, as MPI_Comm is in C and MPI._handleof(comm) in
+  // mpi4py. MPI has to be initialised. The fabrics "mpi" and "shm+mpi" are then over these members
+  // alone. The communicator is left as it is. All members have to call it: MPI waits for them
+  // without a deadline. Throws InvalidArgument for a null communicator or one between two groups;
+  // Unsupported if Weft has loaded another MPI than the program.
+  static std::shared_ptr<Communicator> from_mpi(std::uintptr_t handle,
+                                                CommunicatorOptions options = {});
   // Waits until peers have read what was sent to them, then leaves. In a forked child it does
   // nothing: it belongs to the parent.
   ~Communicator();

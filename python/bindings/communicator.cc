@@ -47,6 +47,18 @@ class PyRequest {
   }
 };
 
+weft::CommunicatorOptions options_of(double timeout, bool reproducible, const std::string& tuning,
+                                     const std::string& fabric, const std::string& wire) {
+  weft::CommunicatorOptions options;
+  options.timeout = milliseconds(timeout);
+  options.interrupt = check_signals;
+  options.reproducible = reproducible;
+  options.tuning = tuning;
+  options.fabric_name = fabric;
+  options.wire = wire;
+  return options;
+}
+
 // Leaves when closed or forgotten; later use is an error, not a crash.
 class PyCommunicator {
   // Calls `body` with the communicator, which may wait, and may leave if it was closed meanwhile.
@@ -68,16 +80,17 @@ class PyCommunicator {
   static PyCommunicator create(nb::object store, int rank, int size, double timeout,
                                bool reproducible, std::string tuning, std::string fabric,
                                std::string wire) {
-    weft::CommunicatorOptions options;
-    options.timeout = milliseconds(timeout);
-    options.interrupt = check_signals;
-    options.reproducible = reproducible;
-    options.tuning = std::move(tuning);
-    options.fabric_name = std::move(fabric);
-    options.wire = std::move(wire);
+    const auto options = options_of(timeout, reproducible, tuning, fabric, wire);
     std::shared_ptr<weft::Store> shared = store_of(std::move(store));
     nb::gil_scoped_release release;
     return PyCommunicator(weft::Communicator::create(shared, rank, size, options));
+  }
+
+  static PyCommunicator from_mpi(std::uintptr_t handle, double timeout, bool reproducible,
+                                 std::string tuning, std::string fabric, std::string wire) {
+    const auto options = options_of(timeout, reproducible, tuning, fabric, wire);
+    nb::gil_scoped_release release;
+    return PyCommunicator(weft::Communicator::from_mpi(handle, options));
   }
 
   int rank() const { return rank_; }
@@ -231,6 +244,9 @@ void bind_communicator(nb::module_& m) {
   type.def_static("create", &PyCommunicator::create, nb::arg("store"), nb::arg("rank"),
                   nb::arg("size"), nb::arg("timeout"), nb::arg("reproducible") = false,
                   nb::arg("tuning") = "", nb::arg("fabric") = "", nb::arg("wire") = "")
+      .def_static("from_mpi", &PyCommunicator::from_mpi, nb::arg("handle"), nb::arg("timeout"),
+                  nb::arg("reproducible") = false, nb::arg("tuning") = "", nb::arg("fabric") = "",
+                  nb::arg("wire") = "")
       .def_prop_ro("rank", &PyCommunicator::rank)
       .def_prop_ro("size", &PyCommunicator::size)
       .def_prop_rw("timeout", &PyCommunicator::timeout, &PyCommunicator::set_timeout)

@@ -31,6 +31,15 @@ class Communicator:
         fabric: str = "",
         wire: str = "",
     ) -> Communicator: ...
+    @staticmethod
+    def from_mpi(
+        handle: int,
+        timeout: float,
+        reproducible: bool = False,
+        tuning: str = "",
+        fabric: str = "",
+        wire: str = "",
+    ) -> Communicator: ...
     @property
     def rank(self) -> int: ...
     @property

@@ -27,6 +27,7 @@ Errors are in `weft.errors`.
 from __future__ import annotations
 
 import atexit
+import os
 import time
 from typing import Any
 from weakref import WeakSet
@@ -66,6 +67,34 @@ class Communicator(Collectives):
     def __init__(self, core: _core.Communicator) -> None:
         self._core = core
         _open.add(self)
+
+    @classmethod
+    def from_mpi(
+        cls,
+        comm: Any,
+        *,
+        fabric: str | None = None,
+        timeout: float = 300.0,
+        reproducible: bool = False,
+        tuning: str | os.PathLike[str] = "",
+        wire: str = "",
+    ) -> Communicator:
+        """Collective over mpi4py's `comm`: a communicator of its ranks, in their order.
+
+        No other rank of the job takes part, and nothing but MPI is needed to meet. `comm` itself is
+        left as it is: the program may go on using it, also at the same time if MPI was initialised
+        with MPI_THREAD_MULTIPLE. `fabric="mpi"` sends by MPI's messages, among these ranks alone.
+        The options are those of `weft.init`. MPI waits for all ranks of `comm`, without a timeout.
+
+        Raises:
+            InvalidArgument: `comm` is no communicator of mpi4py, is null or freed, or is an
+                intercommunicator; MPI is not initialised.
+            Unsupported: mpi4py uses another MPI than Weft has loaded; MPI is finalised, or was
+                initialised with less than MPI_THREAD_SERIALIZED.
+        """
+        from weft import join
+
+        return join.from_mpi(comm, timeout, reproducible, tuning, fabric, wire)
 
     @property
     def timeout(self) -> float:

@@ -1,8 +1,9 @@
-"""How ranks come together: `weft.init`."""
+"""How ranks come together: `weft.init`, `Communicator.from_mpi`."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from weft import _core, arguments
@@ -68,14 +69,50 @@ def init(
     warn_of_unknown_variables()
     rank, size = place(rank, size)
     who = f"rank {rank}: init"
+    options = _options(who, timeout, reproducible, tuning, fabric, wire)
+    store = find(rendezvous, rank, size, options[0])
+    return _joined(_core.Communicator.create(store, rank, size, *options))
+
+
+def from_mpi(
+    comm: Any,
+    timeout: float,
+    reproducible: bool,
+    tuning: str | os.PathLike[str],
+    fabric: str | None,
+    wire: str,
+) -> Communicator:
+    """`Communicator.from_mpi`."""
+    warn_of_unknown_variables()
+    who = "from_mpi"
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not isinstance(comm, mpi.Comm):
+        raise InvalidArgument(
+            f"{who}: comm is {comm!r}: give a communicator of mpi4py, such as MPI.COMM_WORLD"
+        )
+    if not mpi.Is_initialized():
+        raise InvalidArgument(f"{who}: MPI is not initialised: call MPI.Init_thread() before")
+    options = _options(who, timeout, reproducible, tuning, fabric or "", wire)
+    return _joined(_core.Communicator.from_mpi(mpi._handleof(comm), *options))
+
+
+def _options(
+    who: str,
+    timeout: float,
+    reproducible: bool,
+    tuning: str | os.PathLike[str],
+    fabric: str,
+    wire: str,
+) -> tuple[float, bool, str, str, str]:
+    """As the core takes them."""
     timeout = arguments.seconds(timeout, f"{who}: timeout")
     arguments.refuse_wrong(who, reproducible=reproducible, fabric=fabric, wire=wire)
     if not isinstance(tuning, (str, os.PathLike)):
         raise InvalidArgument(f"{who}: tuning is {tuning!r}: give the path of a file")
-    store = find(rendezvous, rank, size, timeout)
-    core = _core.Communicator.create(
-        store, rank, size, timeout, reproducible, os.fspath(tuning), fabric, wire
-    )
+    return timeout, reproducible, os.fspath(tuning), fabric, wire
+
+
+def _joined(core: _core.Communicator) -> Communicator:
     comm = Communicator(core)
     comm.barrier()
     return comm

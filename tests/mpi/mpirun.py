@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +47,14 @@ def found(name: str) -> Library:
     if shutil.which(library.run[0]) is None:
         pytest.skip(f"{library.run[0]} is not there (Debian: openmpi-bin; else: make peers)")
     return library
+
+
+def python_with_mpi4py() -> str:
+    for python in (sys.executable, str(PEERS / "mpi4py" / "venv" / "bin" / "python")):
+        command = [python, "-c", "import mpi4py, numpy, pytest"]
+        if shutil.which(python) and subprocess.run(command, capture_output=True).returncode == 0:
+            return python
+    pytest.skip("mpi4py is not installed")
 
 
 def start(library: Library, ranks: int, command: list[str], **variables: str) -> tuple[int, str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from mpirun import LIBRARIES, PEERS, STANDARD, found, start
+from mpirun import LIBRARIES, STANDARD, found, python_with_mpi4py, start
 
 from weft import _core
 
@@ -21,15 +20,6 @@ BESIDE = Path(__file__).with_name("beside_mpi4py.py")
 pytestmark = pytest.mark.skipif(
     BUILD is None, reason="weft_mpi_test is not built: cmake -DWEFT_TESTS=ON"
 )
-
-
-def interpreter() -> str:
-    """A Python with mpi4py."""
-    for python in (sys.executable, str(PEERS / "mpi4py" / "venv" / "bin" / "python")):
-        command = [python, "-c", "import mpi4py"]
-        if shutil.which(python) and subprocess.run(command, capture_output=True).returncode == 0:
-            return python
-    pytest.skip("mpi4py is not installed")
 
 
 def program(*words: str) -> list[str]:
@@ -92,7 +82,7 @@ def test_forked_child_is_no_rank(name):
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_mpi4py_initialises(name, ranks):
-    library, python = found(name), interpreter()
+    library, python = found(name), python_with_mpi4py()
     result = start(library, ranks, probe(python, "multiple"), MPI4PY_LIBMPI=library.path)
     check(result, ranks, library.interface)
 

@@ -55,7 +55,6 @@ constexpr Row kWorld{"ompi_mpi_comm_world", 0x44000000, 0x101};
 constexpr Row kSelf{"ompi_mpi_comm_self", 0x44000001, 0x102};
 constexpr Row kNoComm{"ompi_mpi_comm_null", 0x04000000, 0x100};
 constexpr Row kNoRequest{"ompi_request_null", 0x2c000000, 0x180};
-constexpr Row kNoMessage{"ompi_message_null", 0x2c000000, 0x128};
 constexpr Row kErrorsReturn{"ompi_mpi_errors_return", 0x54000001, 0x143};
 constexpr Row kByte{"ompi_mpi_byte", 0x4c00010d, 0x247};
 
@@ -73,7 +72,6 @@ void fill_handles(Abi& abi, const File& file) {
   abi.self = handle(kSelf);
   abi.no_comm = handle(kNoComm);
   abi.no_request = handle(kNoRequest);
-  abi.no_message = handle(kNoMessage);
   abi.errors_return = handle(kErrorsReturn);
   abi.byte = handle(kByte);
   for (const TypeRow& type : kTypes) {
@@ -87,11 +85,9 @@ Abi open_mpi() {
   Abi abi;
   abi.kind = AbiKind::kOpenMpi;
   abi.name = "Open MPI's";
-  abi.any_source = -1, abi.any_tag = -1;
   abi.levels = {0, 1, 2, 3};
-  abi.in_status = 18;
   abi.status_bytes = 24;
-  abi.source_at = 0, abi.tag_at = 4, abi.error_at = 8;
+  abi.source_at = 0, abi.tag_at = 4;
   return abi;
 }
 
@@ -101,12 +97,10 @@ Abi mpich() {
   abi.kind = AbiKind::kMpich;
   abi.name = "MPICH's";
   abi.handles_are_ints = true;
-  abi.any_source = -2, abi.any_tag = -1;
   abi.levels = {0, 1, 2, 3};
-  abi.in_status = 17;
   abi.ignore = reinterpret_cast<void*>(std::uintptr_t{1});
   abi.status_bytes = 20;
-  abi.source_at = 8, abi.tag_at = 12, abi.error_at = 16;
+  abi.source_at = 8, abi.tag_at = 12;
   return abi;
 }
 
@@ -115,11 +109,9 @@ Abi standard() {
   Abi abi;
   abi.kind = AbiKind::kStandard;
   abi.name = "MPI-5's";
-  abi.any_source = -1, abi.any_tag = -2;
   abi.levels = {0, 1024, 2048, 4096};
-  abi.in_status = 19;
   abi.status_bytes = 32;
-  abi.source_at = 0, abi.tag_at = 4, abi.error_at = 8;
+  abi.source_at = 0, abi.tag_at = 4;
   return abi;
 }
 

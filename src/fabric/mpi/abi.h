@@ -32,21 +32,17 @@ struct Abi {
   void* self = nullptr;
   void* no_comm = nullptr;
   void* no_request = nullptr;
-  void* no_message = nullptr;
   void* errors_return = nullptr;
   void* byte = nullptr;
   std::array<void*, kDTypes> datatypes{};
   std::array<void*, kReduceOps> ops{};
 
-  int any_source = 0, any_tag = 0;
   std::array<int, 4> levels{};  // by Level
-  int undefined = -32766;       // the same in all
-  int in_status = 0;            // error code: look into each status
   void* ignore = nullptr;       // instead of a status
 
   // An MPI_Status: where its ints lie, in bytes.
   std::size_t status_bytes = 0;
-  std::size_t source_at = 0, tag_at = 0, error_at = 0;
+  std::size_t source_at = 0, tag_at = 0;
 };
 
 // The binary interface of a library. Throws Unsupported if it is none of the three, or older than

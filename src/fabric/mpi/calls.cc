@@ -2,6 +2,7 @@
 
 #include <array>
 #include <climits>
+#include <numeric>
 
 #include "fabric/mpi/calls_collectives.h"
 #include "fabric/mpi/calls_messages.h"
@@ -71,19 +72,21 @@ Level Calls<H>::query_thread() const {
 }
 
 template <typename H>
-std::string Calls<H>::processor_name() const {
-  std::array<char, 257> name{};  // the longest that any library has
-  int length = 0;
-  f_.get_processor_name(name.data(), &length);
-  return name.data();
-}
-
-template <typename H>
 Comm Calls<H>::comm_of(std::uintptr_t handle) const {
   // An int comes as a signed or as an unsigned one.
   const Comm comm{bits_of(native(reinterpret_cast<void*>(handle)))};
-  if (comm.bits == abi_.no_comm) throw InvalidArgument("mpi: the communicator is MPI_COMM_NULL");
+  if (comm.bits == abi_.no_comm)
+    throw InvalidArgument(
+        "mpi: the communicator is MPI_COMM_NULL: this rank is none of its members, or it was "
+        "freed");
   return comm;
+}
+
+template <typename H>
+bool Calls<H>::is_inter(Comm comm) const {
+  int is = 0;
+  f_.comm_test_inter(native(comm), &is);
+  return is != 0;
 }
 
 template <typename H>
@@ -133,6 +136,16 @@ Comm Calls<H>::create_group(Comm comm, Group group, int tag) const {
   f_.comm_create_group(native(comm), native(group), tag, &made);
   if (bits_of(made) == abi_.no_comm) return {};  // this rank is no member
   return {bits_of(made)};
+}
+
+template <typename H>
+std::vector<int> Calls<H>::translate(Group group, Group among) const {
+  int size = 0;
+  f_.group_size(native(group), &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size)), found(ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  f_.group_translate_ranks(native(group), size, ranks.data(), native(among), found.data());
+  return found;
 }
 
 template <typename H>

@@ -26,12 +26,11 @@ class Calls final : public Mpi {
   Level init_thread(Level wanted) const override;
   Level query_thread() const override;
   void finalize() const override { f_.finalize(); }
-  std::string processor_name() const override;
-  void abort(Comm comm, int code) const override { f_.abort(native(comm), code); }
 
   Comm world() const override { return {abi_.world}; }
   Comm self() const override { return {abi_.self}; }
   Comm comm_of(std::uintptr_t handle) const override;
+  bool is_inter(Comm comm) const override;
   int rank(Comm comm) const override;
   int size(Comm comm) const override;
   void return_errors(Comm comm) const override;
@@ -39,17 +38,14 @@ class Calls final : public Mpi {
   Group include(Group group, std::span<const int> ranks) const override;
   Comm copy(Comm comm) const override;
   Comm create_group(Comm comm, Group group, int tag) const override;
+  std::vector<int> translate(Group group, Group among) const override;
   void free(Comm& comm) const override;
   void free(Group& group) const override;
 
   Request isend(const void* data, std::size_t bytes, int to, int tag, Comm comm) const override;
   Request irecv(void* data, std::size_t bytes, int from, int tag, Comm comm) const override;
   bool iprobe(int from, int tag, Comm comm, Status& status) const override;
-  Message improbe(int from, int tag, Comm comm, Status& status) const override;
-  Request imrecv(void* data, std::size_t bytes, Message& message) const override;
   bool test(Request& request, Status* status) const override;
-  int testsome(std::span<Request> requests, std::span<int> ended,
-               std::span<Status> statuses) const override;
   void wait(Request& request, Status* status) const override;
   void cancel(Request& request) const override;
   void free(Request& request) const override;
@@ -101,9 +97,6 @@ class Calls final : public Mpi {
     return native(handle.bits);
   }
   // MPI's null is ours.
-  H native_request(Request request) const {
-    return native(request ? request.bits : abi_.no_request);
-  }
   Request request_of(H handle) const {
     return {bits_of(handle) == abi_.no_request ? nullptr : bits_of(handle)};
   }
@@ -115,11 +108,8 @@ class Calls final : public Mpi {
     function(args..., &request);
     return request_of(request);
   }
-  int native_source(int from) const { return from == kAnySource ? abi_.any_source : from; }
-  int native_tag(int tag) const { return tag == kAnyTag ? abi_.any_tag : tag; }
   Level level_of(int number) const;
   Status status_of(const void* raw) const;
-  [[noreturn]] void fail_some(int code, const std::byte* raw, int some) const;
 
   const File file_;
   const Abi abi_;

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstring>
-#include <vector>
 
 #include "fabric/mpi/calls.h"
 
@@ -21,8 +20,7 @@ Request Calls<H>::isend(const void* data, std::size_t bytes, int to, int tag, Co
 
 template <typename H>
 Request Calls<H>::irecv(void* data, std::size_t bytes, int from, int tag, Comm comm) const {
-  return begin(f_.irecv, data, to_int(bytes), native(abi_.byte), native_source(from),
-               native_tag(tag), native(comm));
+  return begin(f_.irecv, data, to_int(bytes), native(abi_.byte), from, tag, native(comm));
 }
 
 template <typename H>
@@ -47,28 +45,9 @@ template <typename H>
 bool Calls<H>::iprobe(int from, int tag, Comm comm, Status& status) const {
   int found = 0;
   RawStatus raw;
-  f_.iprobe(native_source(from), native_tag(tag), native(comm), &found, &raw);
+  f_.iprobe(from, tag, native(comm), &found, &raw);
   if (found) status = status_of(&raw);
   return found != 0;
-}
-
-template <typename H>
-Message Calls<H>::improbe(int from, int tag, Comm comm, Status& status) const {
-  int found = 0;
-  RawStatus raw;
-  H message = native(abi_.no_message);
-  f_.improbe(native_source(from), native_tag(tag), native(comm), &found, &message, &raw);
-  if (!found) return {};
-  status = status_of(&raw);
-  return {bits_of(message)};
-}
-
-template <typename H>
-Request Calls<H>::imrecv(void* data, std::size_t bytes, Message& message) const {
-  H found = native(message), request = native(abi_.no_request);
-  f_.imrecv(data, to_int(bytes), native(abi_.byte), &found, &request);
-  message = {};
-  return request_of(request);
 }
 
 template <typename H>
@@ -108,41 +87,6 @@ void Calls<H>::free(Request& request) const {
   H handle = native(request);
   f_.request_free(&handle);
   request = {};
-}
-
-template <typename H>
-int Calls<H>::testsome(std::span<Request> requests, std::span<int> ended,
-                       std::span<Status> statuses) const {
-  // One for each thread: a fabric asks this all the time, and the library's arrays are not ours.
-  thread_local std::vector<H> handles;
-  thread_local std::vector<std::byte> raw;  // the library's statuses lie close together
-  const std::size_t count = requests.size();
-  handles.resize(count);
-  raw.resize((count + 1) * abi_.status_bytes);
-  for (std::size_t i = 0; i < count; ++i) handles[i] = native_request(requests[i]);
-  int some = 0;
-  const int code = f_.testsome.code(to_int(count), handles.data(), &some, ended.data(), raw.data());
-  if (some == abi_.undefined) some = 0;  // all are null
-  for (int i = 0; i < some; ++i) {
-    const auto place = static_cast<std::size_t>(ended[i]);
-    requests[place] = request_of(handles[place]);
-  }
-  if (code != 0) fail_some(code, raw.data(), some);
-  for (int i = 0; i < some && !statuses.empty(); ++i) {
-    statuses[i] = status_of(raw.data() + i * abi_.status_bytes);
-  }
-  return some;
-}
-
-// The first request that failed says why.
-template <typename H>
-void Calls<H>::fail_some(int code, const std::byte* raw, int some) const {
-  for (int i = 0; i < some && code == abi_.in_status; ++i) {
-    int error = 0;
-    std::memcpy(&error, raw + i * abi_.status_bytes + abi_.error_at, sizeof error);
-    if (error != 0) code = error;
-  }
-  fail(file_, "MPI_Testsome", code);
 }
 
 }  // namespace weft::mpi

@@ -45,10 +45,9 @@ struct Functions {
   Function<int*, char***, int, int*> init_thread{file, "MPI_Init_thread"};
   Function<int*> query_thread{file, "MPI_Query_thread"};
   Function<> finalize{file, "MPI_Finalize"};
-  Function<H, int> abort{file, "MPI_Abort"};
-  Function<char*, int*> get_processor_name{file, "MPI_Get_processor_name"};
 
   Function<H, int*> comm_rank{file, "MPI_Comm_rank"};
+  Function<H, int*> comm_test_inter{file, "MPI_Comm_test_inter"};
   Function<H, int*> comm_size{file, "MPI_Comm_size"};
   Function<H, H*> comm_group{file, "MPI_Comm_group"};
   Function<H, int, int, H*> comm_split{file, "MPI_Comm_split"};
@@ -56,15 +55,14 @@ struct Functions {
   Function<H*> comm_free{file, "MPI_Comm_free"};
   Function<H, H> comm_set_errhandler{file, "MPI_Comm_set_errhandler"};
   Function<H, int, const int*, H*> group_incl{file, "MPI_Group_incl"};
+  Function<H, int*> group_size{file, "MPI_Group_size"};
+  Function<H, int, const int*, H, int*> group_translate_ranks{file, "MPI_Group_translate_ranks"};
   Function<H*> group_free{file, "MPI_Group_free"};
 
   Function<const void*, int, H, int, int, H, H*> isend{file, "MPI_Isend"};
   Function<void*, int, H, int, int, H, H*> irecv{file, "MPI_Irecv"};
   Function<int, int, H, int*, void*> iprobe{file, "MPI_Iprobe"};
-  Function<int, int, H, int*, H*, void*> improbe{file, "MPI_Improbe"};
-  Function<void*, int, H, H*, H*> imrecv{file, "MPI_Imrecv"};
   Function<H*, int*, void*> test{file, "MPI_Test"};
-  Function<int, H*, int*, int*, void*> testsome{file, "MPI_Testsome"};
   Function<H*, void*> wait{file, "MPI_Wait"};
   Function<H*> cancel{file, "MPI_Cancel"};
   Function<H*> request_free{file, "MPI_Request_free"};

@@ -4,7 +4,7 @@
 // Calls throw Failure with MPI's own text, where the communicator returns errors: those that Weft
 // makes do (return_errors()). A program's communicators keep the program's choice, by default that
 // an error ends the job. For a request that fails while it is tested, Intel MPI asks the handler of
-// world() instead, as MPICH does in testsome().
+// world() instead.
 //
 // Thread safe as far as MPI's own level is (query_thread()). No call waits for another rank, unless
 // its description says so. Counts above 2^31 - 1 throw InvalidArgument.
@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fabric/mpi/abi.h"
 #include "fabric/mpi/types.h"
@@ -44,14 +45,13 @@ class Mpi {
       Level wanted) const = 0;  // all ranks; what is given. May end the process
   virtual Level query_thread() const = 0;
   virtual void finalize() const = 0;  // all ranks
-  virtual std::string processor_name() const = 0;
-  virtual void abort(Comm comm, int code) const = 0;  // ends the job of all ranks
 
   // === Communicators ===
   virtual Comm world() const = 0;
   virtual Comm self() const = 0;
   // The one that another user of the library has: mpi4py's MPI._handleof(comm).
   virtual Comm comm_of(std::uintptr_t handle) const = 0;
+  virtual bool is_inter(Comm comm) const = 0;  // between two groups
   virtual int rank(Comm comm) const = 0;
   virtual int size(Comm comm) const = 0;
   virtual void return_errors(Comm comm) const = 0;
@@ -62,27 +62,22 @@ class Mpi {
   // Waits for the members of `group`, and for no other rank of `comm`. To be freed. Open MPI takes
   // messages of `comm` with this tag for it.
   virtual Comm create_group(Comm comm, Group group, int tag) const = 0;
+  // The ranks of a group's members in `among`, in the group's order; below 0: no member there.
+  virtual std::vector<int> translate(Group group, Group among) const = 0;
   virtual void free(Comm& comm) const = 0;  // all members; null afterwards
   virtual void free(Group& group) const = 0;
 
   // === Messages ===
-  // The buffer is MPI's until the request has ended: test(), testsome(), wait().
+  // The buffer is MPI's until the request has ended: test() or wait().
   virtual Request isend(const void* data, std::size_t bytes, int to, int tag, Comm comm) const = 0;
-  // A message that is longer fails the test. Name the source: with kAnySource messages stay away
-  // for ever in MPICH 5.0.2 over UCX's TCP.
+  // A message that is longer fails the test. The source is named: from any, messages stay away for
+  // ever in MPICH 5.0.2 over UCX's TCP.
   virtual Request irecv(void* data, std::size_t bytes, int from, int tag, Comm comm) const = 0;
+  // Whether a message is here, which irecv() of as many bytes then gets.
   virtual bool iprobe(int from, int tag, Comm comm, Status& status) const = 0;
-  // Null: none is here. What is found can be received by imrecv() alone.
-  virtual Message improbe(int from, int tag, Comm comm, Status& status) const = 0;
-  virtual Request imrecv(void* data, std::size_t bytes, Message& message) const = 0;
 
   // Whether it has ended: null afterwards. A null request has.
   virtual bool test(Request& request, Status* status = nullptr) const = 0;
-  // How many of `requests` have ended; their places are in `ended`, what they received in
-  // `statuses`, in the same order. Null requests are left out. `ended` has room for all; `statuses`
-  // as well, or is empty.
-  virtual int testsome(std::span<Request> requests, std::span<int> ended,
-                       std::span<Status> statuses = {}) const = 0;
   // Waits for the peer. Null afterwards.
   virtual void wait(Request& request, Status* status = nullptr) const = 0;
   // Of a receive: it then ends without the peer, with a message or cancelled; wait() says which.

@@ -10,8 +10,8 @@ namespace weft::mpi {
 namespace {
 
 // Weft's own communicator, so that no receive of the program takes Weft's mail.
-Comm own_communicator(const Mpi& mpi) {
-  const Comm comm = mpi.copy(mpi.world());
+Comm own_communicator(const Mpi& mpi, Comm of) {
+  const Comm comm = mpi.copy(of);
   mpi.return_errors(comm);
   return comm;
 }
@@ -26,11 +26,14 @@ mail::Job join(const Mpi& mpi, Comm comm) {
 }  // namespace
 
 struct MpiFabric::Joined {
-  const Mpi& mpi = library();
-  const Comm comm = own_communicator(mpi);
+  Joined(const Mpi& its, Comm of) : mpi(its), comm(own_communicator(its, of)) {}
+  const Mpi& mpi;
+  const Comm comm;
 };
 
-MpiFabric::MpiFabric() : MpiFabric(Joined()) {}
+MpiFabric::MpiFabric() : MpiFabric(library(), library().world()) {}
+
+MpiFabric::MpiFabric(const Mpi& mpi, Comm comm) : MpiFabric(Joined(mpi, comm)) {}
 
 MpiFabric::MpiFabric(const Joined& joined)
     : MailFabric("mpi", "mpirun", join(joined.mpi, joined.comm),

@@ -18,6 +18,9 @@ class MpiFabric final : public mail::MailFabric {
  public:
   // Over all ranks of the job, all of whom make one. Throws what library() throws.
   MpiFabric();
+  // Over the members of the program's communicator `comm`, all of whom make one, and no other rank.
+  // Their ranks are those in `comm`, which is left as it is.
+  MpiFabric(const Mpi& mpi, Comm comm);
 
   Natives* natives() override { return &natives_; }
 

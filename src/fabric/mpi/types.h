@@ -20,17 +20,13 @@ struct Handle {
 using Comm = Handle<struct CommKind>;
 using Group = Handle<struct GroupKind>;
 using Request = Handle<struct RequestKind>;
-using Message = Handle<struct MessageKind>;  // found by improbe(), to be received
 using Datatype = Handle<struct DatatypeKind>;
 using Op = Handle<struct OpKind>;
 
-inline constexpr int kAnySource = -1;
-inline constexpr int kAnyTag = -1;
-
 // What a probe or a receive has found. Means nothing after a send or a collective.
 struct Status {
-  int source = kAnySource;
-  int tag = kAnyTag;
+  int source = -1;
+  int tag = -1;
   std::size_t bytes = 0;
   bool cancelled = false;  // nothing was received
 };
