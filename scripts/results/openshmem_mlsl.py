@@ -26,7 +26,8 @@ from page import DATA, RESULTS, fill, read
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "openshmem_mlsl"
-PARTS = ("messages", "training", "simulation", "model_group")
+# In this order, so that a run which is stopped has something of everything.
+PARTS = ("messages", "training", "simulation", "model_group", "seeds")
 
 
 def arguments() -> argparse.Namespace:
@@ -55,6 +56,7 @@ def measure(parts: list[str], trial: bool) -> Record:
             lambda turn: simulation.measured(turn, record.rows()),
         ),
         "model_group": (groups.turns(amount), lambda turn: groups.measured(turn, amount)),
+        "seeds": (training.further_seeds(amount), lambda turn: training.measured(turn, amount)),
     }
     for part in parts or PARTS:
         print(f"== {part}: ", end="")

@@ -24,21 +24,26 @@ BATCHES = (64, 32, 16, 8, 4)  # of one of 1 to 16 ranks, for the time of its com
 
 
 def turns(amount: Amount) -> list[Row]:
-    """All variants with one seed, what has no seeds, then all variants with the next seed."""
-    first = [_turn("training", *which, 0) for which in TRAININGS]
-    first += [
+    """All variants with the first seed, and what has no other."""
+    found = [_turn("training", *which, 0) for which in TRAININGS]
+    found += [
         _turn("equal", place, fabric, "", 0)
         for place, fabric, named in TRAININGS
         if fabric and not named
     ]
-    first += [
+    found += [
         _turn("compute", "1 x 1", "", "", number) | {"batch": batch}
         for number in range(COMPUTE_ROUNDS)
         for batch in BATCHES
     ]
-    first += [_turn("long", *which, LONG_SEED) for which in LONG]
+    found += [_turn("long", *which, LONG_SEED) for which in LONG]
+    return found
+
+
+def further_seeds(amount: Amount) -> list[Row]:
+    """All variants with the second seed, then all with the third, and so on."""
     seeds = range(1, amount.seeds)
-    return first + [_turn("training", *which, seed) for seed in seeds for which in TRAININGS]
+    return [_turn("training", *which, seed) for seed in seeds for which in TRAININGS]
 
 
 def _turn(part: str, place: str, fabric: str, algorithm: str, seed: int) -> Row:
