@@ -128,6 +128,33 @@ def test_bits_are_compared_at_equal_ranks(hashes, equal):
     assert figures.equal_bits(rows) is equal
 
 
+@pytest.fixture
+def launch(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "testing")
+    from mlsl import launch
+
+    return launch
+
+
+HOW_STARTED = {"shm": "", "ofi": "", "shm+ofi": "", "mpi": "openmpi", "shm+mpi": "openmpi",
+               "shmem": "oshrun", "shm+shmem": "oshrun"}  # fmt: skip
+
+
+@pytest.mark.parametrize("fabric", HOW_STARTED)
+def test_each_fabric_is_started_by_its_launcher(fabric, launch, tmp_path):
+    assert launch.launcher(fabric) == HOW_STARTED[fabric]
+    started = launch.program(["program", "word"], fabric, [0, 0], tmp_path, None)
+    assert started.environment["WEFT_FABRIC"] == fabric
+    if HOW_STARTED[fabric]:
+        (command,) = started.commands
+        assert command[0] == {"openmpi": "mpiexec.openmpi", "oshrun": "oshrun"}[HOW_STARTED[fabric]]
+        assert command[-4:] == ["-n", "2", "program", "word"]
+    else:
+        assert [command[:3] for command in started.commands] == [
+            ["env", f"RANK={rank}", "WORLD_SIZE=2"] for rank in (0, 1)
+        ]
+
+
 def test_a_stopped_run_goes_on(tmp_path):
     turns = [{"part": "x", "round": number} for number in range(3)]
     taken = []
