@@ -21,6 +21,8 @@ def load_mpi(level: str, initialize: bool):
     return MPI
 
 
+if sys.argv[1] == "another":
+    weft.init(fabric="mpi").close()
 MPI = load_mpi(sys.argv[2], sys.argv[1] != "uninitialised")
 FABRICS = ("mpi", None, "shm", "shm+mpi")
 
@@ -96,11 +98,14 @@ def between() -> None:
 
 
 def often() -> None:
-    """More often than MPI has communicators, with the same members."""
+    """More often than MPICH has communicators left, of its 2,000, with the same members."""
     world = MPI.COMM_WORLD
-    for i in range(700):
+    held = [world.Dup() for _ in range(1500)]
+    for i in range(600):
         with weft.Communicator.from_mpi(world, fabric="mpi", timeout=20) as ours:
             assert ours.allreduce(np.ones(1))[0] == world.size, i
+    for one in held:
+        one.Free()
 
 
 def refused(error: type, text: str, comm, **options) -> None:
@@ -125,6 +130,11 @@ def wrong() -> None:
         check(world, ours)
     MPI.Finalize()
     refused(weft.Unsupported, "make communicators before MPI_Finalize", world)
+
+
+def another() -> None:
+    """mpi4py has loaded another MPI than Weft had before."""
+    refused(weft.Unsupported, "two MPI libraries", MPI.COMM_WORLD)
 
 
 def uninitialised() -> None:

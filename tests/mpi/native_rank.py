@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 import time
@@ -204,6 +206,30 @@ def abort(comm: weft.Communicator) -> None:
         comm.close()
     with weft.init(fabric="mpi", timeout=20) as second:
         same(second, "allreduce", np.ones(100_000))
+
+
+def ahead(comm: weft.Communicator) -> None:
+    """The root's broadcast has ended, and nobody else's has begun: MPI's communicator is lost."""
+    comm.barrier()
+    if comm.rank == 0:
+        x = np.ones(4)
+        comm.broadcast(x, out=x, algorithm="native")
+        comm.abort("on purpose")
+    else:
+        fails_with("on purpose", comm.barrier)
+    comm.close()
+    with weft.init(fabric="mpi", timeout=20) as second:
+        for count in (1, 4, 5000):
+            same(second, "broadcast", np.full(count, float(comm.rank)), root=1)
+
+
+def die(comm: weft.Communicator) -> None:
+    """MPI tells the others nothing. Its launcher ends them."""
+    comm.barrier()
+    if comm.rank == 1:
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGKILL)
+    comm.allreduce(np.ones(100_000), algorithm="native")
 
 
 def leave(comm: weft.Communicator) -> None:

@@ -11,12 +11,11 @@ from mpirun import LIBRARIES, found, python_with_mpi4py, start
 RANK = str(Path(__file__).with_name("beside_rank.py"))
 
 
-def play(name, ranks, part, level="multiple"):
+def play(name, ranks, part, level="multiple", other=None):
     library, python = found(name), python_with_mpi4py()
+    path = found(other or name).path
     passed = {n: os.environ[n] for n in ("PYTHONPATH", "WEFT_TUNING") if n in os.environ}
-    code, output = start(
-        library, ranks, [python, RANK, part, level], MPI4PY_LIBMPI=library.path, **passed
-    )
+    code, output = start(library, ranks, [python, RANK, part, level], MPI4PY_LIBMPI=path, **passed)
     assert (code, output.count(": ok")) == (0, ranks), output
 
 
@@ -46,3 +45,7 @@ def test_more_often_than_mpi_has_communicators(name):
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_bad_input(name, part):
     play(name, 2, part)
+
+
+def test_another_library():
+    play("mpich", 1, "another", other="openmpi")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,14 @@ from mpirun import LIBRARIES, found, start
 RANK = str(Path(__file__).with_name("native_rank.py"))
 
 
-def play(name, ranks, part, directory):
+def run(name, ranks, part, directory):
     passed = {n: os.environ[n] for n in ("PYTHONPATH", "WEFT_TUNING") if n in os.environ}
     variables = {"WEFT_RENDEZVOUS": str(directory), **passed}
-    code, output = start(found(name), ranks, [sys.executable, RANK, part], **variables)
+    return start(found(name), ranks, [sys.executable, RANK, part], **variables)
+
+
+def play(name, ranks, part, directory):
+    code, output = run(name, ranks, part, directory)
     assert (code, output.count(": ok")) == (0, ranks), output
 
 
@@ -43,7 +48,16 @@ def test_more_communicators_than_mpi_has(name, tmp_path):
     play(name, 2, "too_many", tmp_path)
 
 
-@pytest.mark.parametrize("part", ["abort", "leave"])
+@pytest.mark.parametrize("part", ["abort", "ahead", "leave"])
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_failures(name, part, tmp_path):
     play(name, 3, part, tmp_path)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_killed_rank_ends_the_job(name, tmp_path):
+    began = time.monotonic()
+    code, output = run(name, 3, "die", tmp_path)
+    assert code != 0
+    assert output.count(": ok") == 0, output
+    assert time.monotonic() - began < 20
