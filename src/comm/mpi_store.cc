@@ -26,13 +26,13 @@ MpiStore::MpiStore(const mpi::Mpi& mpi, mpi::Comm comm, std::function<void()> in
   mpi.return_errors(comm);
   rank_ = mpi.rank(comm);
   size_ = mpi.size(comm);
-  incoming_.resize(static_cast<std::size_t>(size_));
+  for (int i = 0; i < size_; ++i) incoming_.push_back(std::make_unique<Incoming>());
 }
 
 MpiStore::~MpiStore() {
   for (auto& one : outgoing_) (void)one.release();
-  for (Incoming& one : incoming_)
-    if (one.request) new std::string(std::move(one.text));
+  for (auto& one : incoming_)
+    if (one->request) (void)one.release();
 }
 
 void MpiStore::set(const std::string& key, const std::string& value) {
@@ -71,7 +71,7 @@ void MpiStore::look() {
 
 // One after the other, in the order sent.
 void MpiStore::look(int peer) {
-  Incoming& from = incoming_[static_cast<std::size_t>(peer)];
+  Incoming& from = *incoming_[static_cast<std::size_t>(peer)];
   if (!from.request) {
     mpi::Status status;
     if (!mpi_.iprobe(peer, kTag, comm_, status)) return;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,7 @@ class MpiStore final : public Store {
   const std::function<void()> interrupt_;
   int rank_ = 0, size_ = 1;
   std::map<std::string, std::string> values_;
-  std::vector<Incoming> incoming_;  // by rank
+  std::vector<std::unique_ptr<Incoming>> incoming_;  // by rank
   std::vector<std::unique_ptr<Outgoing>> outgoing_;
 };
 
