@@ -104,6 +104,8 @@ function(weft_add_rank_tests)
   add_executable(weft_rank_tests ${sources})
   weft_compile_tests(weft_rank_tests)
   target_link_libraries(weft_rank_tests PRIVATE weft_rank_cases)
+  # So that its symbol _end is seen, see docs/design/shmem.md.
+  set_target_properties(weft_rank_tests PROPERTIES ENABLE_EXPORTS ON)
 endfunction()
 
 weft_add_tests(weft_tests unit conformance)

@@ -41,7 +41,7 @@ struct CommunicatorOptions {
   // The tuning file (docs/selection.md) by which algorithms are chosen; "none" for none. Empty:
   // WEFT_TUNING, or the user's own. Rank 0's holds for all ranks; the others' are not read.
   std::string tuning = {};
-  // The fabric of process_fabric() to use: "shm", "ofi", "shm+ofi" or "mpi", equal on all ranks.
+  // The fabric of process_fabric() to use, equal on all ranks.
   // Empty: WEFT_FABRIC; if that is not set, shm where it reaches all ranks, else shm+ofi.
   std::string fabric_name = {};
   // "bfloat16": float32 sums and averages of allreduce and reduce_scatter cross nodes in bf16, in
@@ -167,9 +167,10 @@ std::shared_ptr<Fabric> make_ofi_fabric();
 // Both: shared memory within a node, libfabric across. `node`: as WEFT_NODE; fabrics of one process
 // that name different nodes reach each other over the network.
 std::shared_ptr<Fabric> make_spanning_fabric(const std::string& node = {});
-// The fabric that all communicators of this process share: "shm", "ofi", "shm+ofi" or "mpi", made
-// when first asked for; "mpi" by all ranks of the job at the same time. Throws InvalidArgument for
-// another name, Unsupported.
+// The fabric that all communicators of this process share, made when first asked for: "shm", "ofi",
+// "mpi", "shmem", or shared memory beside another, "shm+ofi", "shm+mpi", "shm+shmem". One of MPI or
+// OpenSHMEM is made by all ranks of the job at the same time, and kept until the process ends.
+// Throws InvalidArgument for another name, Unsupported.
 std::shared_ptr<Fabric> process_fabric(const std::string& name = "shm");
 
 // Memory that peers read and write directly, so that collectives on it copy once.

@@ -46,10 +46,10 @@ def init(
             and adds up otherwise raises `Unsupported`.
         tuning: the tuning file by which algorithms are chosen, "none" for none; by default what
             WEFT_TUNING says, or the user's own that `weft tune` wrote. Rank 0's holds for all.
-        fabric: "shm", "ofi" (libfabric), "shm+ofi" (the first within a node, the second across) or
-            "mpi", for ranks that an MPI launcher has started; equal on all ranks. By default what
-            WEFT_FABRIC says, else shm where it reaches all ranks, and shm+ofi where they are on
-            several hosts.
+        fabric: "shm", "ofi" (libfabric), "mpi" or "shmem" (OpenSHMEM), for ranks that a launcher of
+            these has started; or shared memory within a node and another across: "shm+ofi",
+            "shm+mpi", "shm+shmem". Equal on all ranks. By default what WEFT_FABRIC says, else shm
+            where it reaches all ranks, and shm+ofi where they are on several hosts.
         wire: "bfloat16": float32 sums and averages of allreduce and reduce_scatter cross nodes in
             bf16, in half the bytes, and are added up in float32; each is rounded once on its way
             and an allreduce's result once more (docs/algorithms.md). Within a node, and for other

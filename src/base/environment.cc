@@ -23,9 +23,13 @@ constexpr Variable kVariables[] = {
      kFirstRank},
     {"WEFT_CHUNK", &Environment::chunk, "a number of bytes", "chosen by the size of a block",
      "the most bytes that a message is cut into", kFirstRank},
-    {"WEFT_FABRIC", &Environment::fabric, "`shm`, `ofi`, `shm+ofi` or `mpi`",
+    {"WEFT_FABRIC", &Environment::fabric,
+     "`shm`, `ofi`, `mpi`, `shmem`, or `shm+ofi`, `shm+mpi`, `shm+shmem`",
      "`shm` if it reaches all ranks, else `shm+ofi`",
-     "how ranks reach each other; `shm+ofi` is the first within a node, the second across", kAlike},
+     "how ranks reach each other: shared memory, libfabric, MPI, OpenSHMEM; of two the first "
+     "within a "
+     "node, the second across",
+     kAlike},
     {"WEFT_INTERFACE", &Environment::interface, "names or addresses, with commas between them",
      "the interface towards `MASTER_ADDR`, else that of the default route, else the first",
      "the network interface; several are rails", kEachRank},

@@ -7,6 +7,8 @@
 #include "fabric/mpi/mpi_fabric.h"
 #include "fabric/process.h"
 #include "fabric/shm/shm_fabric.h"
+#include "fabric/shmem/library.h"
+#include "fabric/shmem/shmem_fabric.h"
 #include "weft/communicator.h"
 #include "weft/error.h"
 #if WEFT_OFI
@@ -19,7 +21,7 @@ std::shared_ptr<Fabric> make_shm_fabric() { return std::make_shared<shm::ShmFabr
 
 namespace {
 
-std::shared_ptr<FarFabric> make_far_fabric() {
+std::shared_ptr<FarFabric> make_libfabric() {
 #if WEFT_OFI
   return std::make_shared<ofi::OfiFabric>(ofi::choose_provider());
 #else
@@ -28,23 +30,26 @@ std::shared_ptr<FarFabric> make_far_fabric() {
 #endif
 }
 
+// Null: there is no far fabric of this name.
+std::shared_ptr<FarFabric> make_far_fabric(std::string_view name) {
+  if (name == "ofi") return make_libfabric();
+  if (name == "mpi") return std::make_shared<mpi::MpiFabric>();
+  if (name == "shmem") return std::make_shared<shmem::ShmemFabric>();
+  return nullptr;
+}
+
 std::shared_ptr<Fabric> make_fabric(const std::string& name) {
+  constexpr std::string_view beside = "shm+";
+  const bool both = name.starts_with(beside);
   if (name == "shm") return make_shm_fabric();
-  if (name == "ofi") return make_ofi_fabric();
-  // Memory allocated before, over shared memory, is symmetric here as well.
-  if (name == "shm+ofi")
-    return std::make_shared<composite::CompositeFabric>(process_fabric("shm"), make_far_fabric());
-  // All ranks of the job make one over MPI together. So no rank may make it a second time by
-  // itself, and it lives as long as the process.
-  if (name == "mpi") {
-    static const auto& kept = *new auto(std::make_shared<mpi::MpiFabric>());
-    return kept;
+  if (auto far = make_far_fabric(std::string_view(name).substr(both ? beside.size() : 0))) {
+    if (!both) return far;
+    // Memory allocated before, over shared memory, is symmetric here as well.
+    return std::make_shared<composite::CompositeFabric>(process_fabric("shm"), std::move(far));
   }
-  if (name == "shm+mpi") {
-    static const auto& kept = *new auto(std::make_shared<mpi::MpiFabric>());
-    return std::make_shared<composite::CompositeFabric>(process_fabric("shm"), kept);
-  }
-  throw InvalidArgument("fabric \"" + name + "\": give shm, ofi, shm+ofi, mpi or shm+mpi");
+  throw InvalidArgument("fabric \"" + name +
+                        "\": give shm, ofi, mpi, shmem, or one of these beside shared memory: "
+                        "shm+ofi, shm+mpi, shm+shmem");
 }
 
 }  // namespace
@@ -70,16 +75,28 @@ FabricInfo mpi_info() {
   }
 }
 
-std::shared_ptr<Fabric> make_ofi_fabric() { return make_far_fabric(); }
+FabricInfo shmem_info() {
+  try {
+    return {"shmem", true, shmem::find_library()};
+  } catch (const Error& error) {
+    return {"shmem", false, std::string("not usable, because ") + error.what()};
+  }
+}
+
+std::shared_ptr<Fabric> make_ofi_fabric() { return make_libfabric(); }
 
 std::shared_ptr<Fabric> make_spanning_fabric(const std::string& node) {
   return std::make_shared<composite::CompositeFabric>(std::make_shared<shm::ShmFabric>(node),
-                                                      make_far_fabric());
+                                                      make_libfabric());
 }
 
 std::shared_ptr<Fabric> process_fabric(const std::string& name) {
   if (auto fabric = default_fabric(name)) return fabric;
-  return keep_default_fabric(make_fabric(name));
+  auto fabric = keep_default_fabric(make_fabric(name));
+  // All ranks of a job of MPI or OpenSHMEM make its fabric together. So each makes it once, and
+  // keeps it until the process ends.
+  if (name.ends_with("mpi") || name.ends_with("shmem")) new std::shared_ptr<Fabric>(fabric);
+  return fabric;
 }
 
 std::shared_ptr<void> symmetric_alloc(Fabric& fabric, std::size_t bytes) {

@@ -9,5 +9,7 @@ namespace weft {
 FabricInfo ofi_info();
 // The MPI library that a communicator over mpi would use here, or why there is none. Loads it.
 FabricInfo mpi_info();
+// The same of OpenSHMEM.
+FabricInfo shmem_info();
 
 }  // namespace weft

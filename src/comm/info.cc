@@ -24,7 +24,7 @@ std::vector<FabricInfo> fabrics() {
   return {{"shm", true, "shared memory between the processes of one machine"},
           ofi_info(),
           std::move(mpi),
-          {"shmem", false, "not built, because this version has no such fabric yet"}};
+          shmem_info()};
 }
 
 std::vector<DomainInfo> described(const std::vector<Domain>& domains) {

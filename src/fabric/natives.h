@@ -52,4 +52,9 @@ class Natives {
   virtual std::unique_ptr<NativeRun> begin(const NativeCall& call) = 0;
 };
 
+// For libraries that know only sums: an average or a premultiplied sum is a sum, of which each
+// result is then multiplied by NativeCall::scale.
+ReduceOp without_scale(ReduceOp op);
+void scale_output(const NativeCall& call);
+
 }  // namespace weft

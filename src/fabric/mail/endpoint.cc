@@ -9,16 +9,18 @@
 namespace weft::mail {
 namespace {
 
-constexpr const char* kLeft = "it has closed its communicator";
+constexpr const char* kLeft = "it has left: its communicator is closed";
+constexpr std::chrono::milliseconds kAnswer{100};
 std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 }  // namespace
 
 MailEndpoint::MailEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, int me,
-                           std::unique_ptr<NativeLane> native)
+                           std::vector<std::string> processes, std::unique_ptr<NativeLane> native)
     : Endpoint(kFabricMailboxDepth),
       site_(std::move(site)),
       ranks_(std::move(ranks)),
+      processes_(std::move(processes)),
       lane_(site_->open(ranks_, me)),
       native_(std::move(native)) {}
 
@@ -121,6 +123,11 @@ void MailEndpoint::credit(int peer, int channel, std::uint64_t total) {
   lane_->credit(peer, channel, total, depth() / 4);
 }
 
+void MailEndpoint::begin(std::uint64_t sequence, std::span<std::byte>) {
+  const auto lock = enter();
+  lane_->begin(sequence);
+}
+
 // The caller's memory was never used. A lane that failed lets what was sent before the abort go, as
 // far as its readers still take it.
 int MailEndpoint::end(Outcome outcome) {
@@ -159,6 +166,21 @@ void MailEndpoint::abort(const std::string& why) {
   site_->ring();
 }
 
-PeerState MailEndpoint::about(int peer) const { return {site_->lines->describe(ranks_[at(peer)])}; }
+PeerState MailEndpoint::about(int peer) const { return {processes_[at(peer)]}; }
+
+// The peer answers when it looks for mail.
+std::optional<std::uint64_t> MailEndpoint::last_begun(int peer) {
+  {
+    const auto lock = enter();
+    lane_->ask(peer);
+  }
+  for (const auto deadline = Clock::now() + kAnswer; Clock::now() < deadline;
+       std::this_thread::sleep_for(kLookEvery)) {
+    const auto lock = enter();
+    receive(peer);
+    if (const auto told = lane_->told(at(peer))) return told;
+  }
+  return std::nullopt;
+}
 
 }  // namespace weft::mail

@@ -15,9 +15,10 @@ namespace weft::mail {
 
 class MailEndpoint final : public Endpoint {
  public:
-  // `native`: null where the library has no collectives for such a lane.
+  // `processes`: of the members, for messages to people. `native`: null where the library has no
+  // collectives for such a lane.
   MailEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, int me,
-               std::unique_ptr<NativeLane> native);
+               std::vector<std::string> processes, std::unique_ptr<NativeLane> native);
   ~MailEndpoint() override;
 
   std::string ticket() const override;
@@ -29,6 +30,7 @@ class MailEndpoint final : public Endpoint {
   const Header* arrival(int peer, int channel, std::uint64_t number) override;
   Delivery payload(int peer, int channel, std::uint64_t number, const Buffers& mine) override;
   void credit(int peer, int channel, std::uint64_t total) override;
+  void begin(std::uint64_t sequence, std::span<std::byte> written) override;
   int end(Outcome outcome) override;
 
   bool troubled() const override;
@@ -36,6 +38,7 @@ class MailEndpoint final : public Endpoint {
   std::string lost(int peer) override;
   void abort(const std::string& why) override;
   PeerState about(int peer) const override;
+  std::optional<std::uint64_t> last_begun(int peer) override;
 
   const NativeLane* native() const { return native_.get(); }
 
@@ -49,6 +52,7 @@ class MailEndpoint final : public Endpoint {
   const ForkMark mark_;
   const std::shared_ptr<Site> site_;
   const std::vector<int> ranks_;
+  const std::vector<std::string> processes_;
   const std::shared_ptr<Lane> lane_;
   const std::unique_ptr<NativeLane> native_;
   std::atomic<bool> troubled_{false};

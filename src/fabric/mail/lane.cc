@@ -115,6 +115,11 @@ bool Lane::settled(int place, int channel, std::uint64_t number) {
          (queue.in_slots.empty() || queue.in_slots.front().number > number);
 }
 
+void Lane::ask(int place) {
+  peer(place).told.reset();
+  post(peer(place), begin_mail(Mail::Kind::kAsk, 0), 0);
+}
+
 int Lane::awaited() {
   for (std::size_t i = 0; i < members(); ++i)
     if (serves(i) && !peers_[i].line->idle()) return static_cast<int>(i);
@@ -159,6 +164,15 @@ void Lane::take(Peer& from, const Mail& mail) {
       take_message(from, mail);
       break;
     case Mail::Kind::kCredit:
+      break;
+    case Mail::Kind::kAsk: {
+      Mail& answer = begin_mail(Mail::Kind::kTell, 0);
+      answer.place = begun_;
+      post(from, answer, 0);
+      break;
+    }
+    case Mail::Kind::kTell:
+      from.told = mail.place;
       break;
     case Mail::Kind::kAbort:
       from.aborts = true;

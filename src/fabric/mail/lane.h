@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,12 @@ class Lane {
   bool credited(int peer, int channel, std::uint64_t total) const;
   // Whether the payload of message `number` no longer occupies its slot.
   bool settled(int peer, int channel, std::uint64_t number);
+
+  // The number of the collective that this rank has begun, for whoever asks.
+  void begin(std::uint64_t sequence) { begun_ = sequence; }
+  void ask(int peer);
+  // The peer's answer to the last ask(); empty: none has come.
+  std::optional<std::uint64_t> told(std::size_t place) const { return peers_[place].told; }
 
   void abort(const std::string& why);
   const std::string& why_aborted() const { return why_; }
@@ -93,6 +100,7 @@ class Lane {
     bool knows_us = false, joined = false, left = false;
     // Takes effect when the payloads before it are here, or a second later.
     bool aborts = false, leaves = false;
+    std::optional<std::uint64_t> told;
     std::string why;
     Clock::time_point since{};
   };
@@ -121,6 +129,7 @@ class Lane {
   const std::uint64_t number_;
   std::vector<Peer> peers_;
   std::vector<Memory> spare_;
+  std::uint64_t begun_ = 0;
   Mail outgoing_;
   std::string why_;
   bool troubled_ = false;

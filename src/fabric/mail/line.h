@@ -16,11 +16,11 @@ namespace weft::mail {
 
 // A message with its payload of up to kInlineBytes, or news of the lane.
 struct Mail {
-  enum class Kind : std::uint32_t { kHello, kMessage, kCredit, kAbort, kFarewell };
+  enum class Kind : std::uint32_t { kHello, kMessage, kCredit, kAsk, kTell, kAbort, kFarewell };
   Kind kind = Kind::kHello;
   std::int32_t channel = 0;
   std::uint64_t credited = 0;  // messages of the receiver on this channel
-  std::uint64_t place = 0;     // of a longer payload, see Line::place_of()
+  std::uint64_t place = 0;     // of a longer payload, see Line::place_of(); or what is told
   Header header{};             // bytes: also the length of an abort's text
   std::array<std::byte, kInlineBytes> inlined{};
 };

@@ -1,5 +1,7 @@
 #include "fabric/mail/mail_fabric.h"
 
+#include <unistd.h>
+
 #include <sstream>
 #include <utility>
 
@@ -12,20 +14,22 @@
 
 namespace weft::mail {
 
-// "mail <token of the job> <rank in the job> <name> <host>"
+// "mail <token of the job> <rank in the job> <name> <process> <host>"
 struct MailFabric::Address {
   Job token{};  // of one rank
-  std::string name, host, launcher{};
+  std::string name;
+  int process = 0;
+  std::string host, launcher{};
 
   static Address parse(const std::string& text) {
     std::istringstream in(text);
     std::string word, hex, name, host;
-    int rank = -1;
-    in >> word >> hex >> rank >> name >> host;
+    int rank = -1, process = 0;
+    in >> word >> hex >> rank >> name >> process >> host;
     const auto job = Token::parse(hex);
     if (word != "mail" || !job || rank < 0)
       throw InvalidArgument("not the address of a rank of a job: " + text.substr(0, 80));
-    return {{*job, rank}, name, host};
+    return {{*job, rank}, name, process, host};
   }
   std::string obstacle(const Address& peer) const {
     if (peer.token.id == token.id) return "";
@@ -51,12 +55,13 @@ MailFabric::~MailFabric() {
 }
 
 MailFabric::Address MailFabric::own() const {
-  return {job_, std::string(name_), host_identity().name, std::string(launcher_)};
+  return {job_, std::string(name_), ::getpid(), host_identity().name, std::string(launcher_)};
 }
 
 std::string MailFabric::address() const {
-  return "mail " + job_.id.hex() + ' ' + std::to_string(job_.rank) + ' ' + std::string(name_) +
-         ' ' + host_identity().name;
+  const Address here = own();
+  return "mail " + here.token.id.hex() + ' ' + std::to_string(here.token.rank) + ' ' + here.name +
+         ' ' + std::to_string(here.process) + ' ' + here.host;
 }
 
 std::string MailFabric::obstacle(const std::string& address) const {
@@ -68,9 +73,15 @@ std::unique_ptr<Endpoint> MailFabric::open(const std::vector<std::string>& addre
   mark_.check();
   const auto members = parse_members(name(), own(), addresses, me);
   std::vector<int> ranks;
-  for (const Address& member : members) ranks.push_back(member.token.rank);
+  std::vector<std::string> processes;
+  for (const Address& member : members) {
+    ranks.push_back(member.token.rank);
+    processes.push_back("process " + std::to_string(member.process) + " (on host " + member.host +
+                        ", " + site_->lines->describe(member.token.rank) + ")");
+  }
   auto native = native_lane(ranks);
-  return std::make_unique<MailEndpoint>(site_, std::move(ranks), me, std::move(native));
+  return std::make_unique<MailEndpoint>(site_, std::move(ranks), me, std::move(processes),
+                                        std::move(native));
 }
 
 SymmetricBlock MailFabric::allocate(std::size_t bytes, MemoryUse use) {

@@ -20,10 +20,6 @@ const std::shared_ptr<NativeComm>& comm_of(const Endpoint& lane) {
   return static_cast<const MpiNativeLane&>(*native).comm();
 }
 
-ReduceOp without_scale(ReduceOp op) {
-  return op == ReduceOp::kAvg || op == ReduceOp::kPremulSum ? ReduceOp::kSum : op;
-}
-
 // Blocks as MPI counts them. MPI may read both until the function has ended.
 struct Blocks {
   Blocks() = default;
@@ -72,7 +68,7 @@ class MpiRun final : public NativeRun {
       ++comm_->ended;
       --site_->natives_under_way;
     }
-    scale();
+    scale_output(call_);
     return true;
   }
 
@@ -96,7 +92,6 @@ class MpiRun final : public NativeRun {
   Request begin();
   Request reduce(Op op);
   Request move();
-  void scale() const;
 
   const Mpi& mpi_;
   const std::shared_ptr<mail::Site> site_;
@@ -146,15 +141,6 @@ Request MpiRun::move() {
     default:
       return mpi_.ialltoallv(in(), in_.parts(), out(), out_.parts(), type, comm);
   }
-}
-
-void MpiRun::scale() const {
-  if (call_.scale == 1.0 || call_.output.empty()) return;
-  const std::array source{kernels::Source{call_.output.data()}};
-  const std::array target{kernels::Target{call_.output.data()}};
-  kernels::find_reduce(dtype_, ReduceOp::kSum)(source, target,
-                                               call_.output.size() / size_of(dtype_), call_.scale,
-                                               kernels::Order::kFromLeft);
 }
 
 }  // namespace
