@@ -30,10 +30,22 @@ std::shared_ptr<FarFabric> make_libfabric() {
 #endif
 }
 
-// Null: there is no far fabric of this name.
-std::shared_ptr<FarFabric> make_far_fabric(std::string_view name) {
+// All ranks of the job make it together. So no rank may make it a second time by itself, and it
+// lives as long as the process. One alone, and one beside shared memory, which rings its bell.
+std::shared_ptr<FarFabric> make_mpi_fabric(bool both) {
+  static const auto make = [] { return std::make_shared<mpi::MpiFabric>(); };
+  if (both) {
+    static const auto& kept = *new auto(make());
+    return kept;
+  }
+  static const auto& kept = *new auto(make());
+  return kept;
+}
+
+// Null: there is no far fabric of this name. `both`: it goes beside shared memory.
+std::shared_ptr<FarFabric> make_far_fabric(std::string_view name, bool both) {
   if (name == "ofi") return make_libfabric();
-  if (name == "mpi") return std::make_shared<mpi::MpiFabric>();
+  if (name == "mpi") return make_mpi_fabric(both);
   if (name == "shmem") return std::make_shared<shmem::ShmemFabric>();
   return nullptr;
 }
@@ -42,7 +54,7 @@ std::shared_ptr<Fabric> make_fabric(const std::string& name) {
   constexpr std::string_view beside = "shm+";
   const bool both = name.starts_with(beside);
   if (name == "shm") return make_shm_fabric();
-  if (auto far = make_far_fabric(std::string_view(name).substr(both ? beside.size() : 0))) {
+  if (auto far = make_far_fabric(std::string_view(name).substr(both ? beside.size() : 0), both)) {
     if (!both) return far;
     // Memory allocated before, over shared memory, is symmetric here as well.
     return std::make_shared<composite::CompositeFabric>(process_fabric("shm"), std::move(far));

@@ -64,6 +64,10 @@ std::shared_ptr<mpi::MpiFabric> make_among(const mpi::Mpi& mpi, mpi::Comm comm) 
 std::shared_ptr<Fabric> fabric_for(const std::string& name, const mpi::Mpi& mpi, mpi::Comm comm) {
   static auto& mutex = *new std::mutex;
   static auto& all = *new std::map<std::pair<std::string, std::vector<int>>, Kept>;
+  if (name.ends_with("shmem"))
+    throw Unsupported("fabric \"" + name +
+                      "\" is over all ranks of the job together: make the "
+                      "communicator by weft.init, or give another fabric");
   if (name != "mpi" && name != "shm+mpi") return nullptr;
   const std::lock_guard lock(mutex);
   Kept& kept = all[{name, ranks_in_world(mpi, comm)}];

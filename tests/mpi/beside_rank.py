@@ -126,6 +126,7 @@ def wrong() -> None:
         refused(weft.InvalidArgument, "give a communicator of mpi4py", other)
     refused(weft.InvalidArgument, 'fabric "none"', world, fabric="none")
     refused(weft.InvalidArgument, "timeout", world, timeout=-1)
+    refused(weft.Unsupported, "all ranks of the job", world, fabric="shm+shmem")
     with weft.Communicator.from_mpi(world, timeout=20) as ours:
         check(world, ours)
     MPI.Finalize()
