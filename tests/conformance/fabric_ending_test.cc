@@ -54,7 +54,7 @@ TEST_P(FabricTest, AnAbortPassesByNothingThatWasSentBefore) {
       });
       EXPECT_NE(r.lane->arrival(0, 0, 0), nullptr);
     }
-    r.meet("aborted");
+    (void)r.exchange_and_drive("aborted", "");
     r.fabric->release(block);
   });
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,13 @@ from typing import NamedTuple
 
 import pytest
 
-PEERS = Path(__file__).resolve().parents[2] / "build" / "peers"
+from weft import _core
+
+ROOT = Path(__file__).resolve().parents[2]
+PEERS = ROOT / "build" / "peers"
+# Where the C++ programs of the tests are, beside the Weft that is tested.
+BUILDS = (Path(_core.__file__).parents[2], ROOT / "build" / "package")
+BUILD = next((one for one in BUILDS if (one / "weft_mpi_test").exists()), None)
 
 
 class Library(NamedTuple):
@@ -42,8 +49,12 @@ LIBRARIES = {
 STANDARD = {name: _peer(name, "MPI-5's", "libmpi_abi.so.1") for name in ("mpich", "intelmpi")}
 
 
+# OpenSHMEM's launcher; the library is Open MPI's, too.
+OSHRUN = Library(["oshrun", *LIBRARIES["openmpi"].run[1:]], "liboshmem.so.40", "OpenSHMEM's")
+
+
 def found(name: str) -> Library:
-    library = LIBRARIES[name]
+    library = OSHRUN if name == "oshrun" else LIBRARIES[name]
     if shutil.which(library.run[0]) is None:
         pytest.skip(f"{library.run[0]} is not there (Debian: openmpi-bin; else: make peers)")
     return library
@@ -57,16 +68,33 @@ def python_with_mpi4py() -> str:
     pytest.skip("mpi4py is not installed")
 
 
-def start(library: Library, ranks: int, command: list[str], **variables: str) -> tuple[int, str]:
+def start(
+    library: Library, ranks: int, command: list[str], *, limit: int = 60, **variables: str
+) -> tuple[int, str]:
+    """The status and the output of a job, which ends within `limit` seconds."""
     # Intel's mpirun looks for its parts on PATH.
     path = os.pathsep.join([str(Path(library.run[0]).parent), os.environ["PATH"]])
     names = [f"{name}={value}" for name, value in variables.items()]
-    done = subprocess.run(
+    job = subprocess.Popen(
         [*library.run, "-n", str(ranks), "env", *names, *command],
         env=os.environ | {"PATH": path},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        start_new_session=True,
     )
-    return done.returncode, done.stdout
+    try:
+        output = job.communicate(timeout=limit)[0]
+    except subprocess.TimeoutExpired:
+        job.terminate()  # the launcher then ends its ranks, as it does at the end of a user's job
+        raise AssertionError(f"not over after {limit} s:\n{end(job)}") from None
+    return job.returncode, output
+
+
+def end(job: subprocess.Popen) -> str:
+    """What a job that was told to end has said."""
+    try:
+        return job.communicate(timeout=10)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        return job.communicate()[0]

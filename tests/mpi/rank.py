@@ -95,6 +95,15 @@ def leave(comm: weft.Communicator) -> None:
     return comm.close()
 
 
+def again(comm: weft.Communicator) -> None:
+    """All make a second one, while rank 0 alone has closed its first."""
+    comm.barrier()
+    if comm.rank == 0:
+        comm.close()
+    with weft.init(fabric="mpi", timeout=30) as other:
+        assert other.allreduce(np.ones(1))[0] == other.size
+
+
 def fork(comm: weft.Communicator) -> None:
     """A child leaves its parent's lanes alone, also when it ends as Python does.
 

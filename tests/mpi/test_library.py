@@ -8,13 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from mpirun import LIBRARIES, STANDARD, found, python_with_mpi4py, start
+from mpirun import BUILD, LIBRARIES, STANDARD, found, python_with_mpi4py, start
 
-from weft import _core
-
-ROOT = Path(__file__).resolve().parents[2]
-BUILDS = (Path(_core.__file__).parents[2], ROOT / "build" / "package")
-BUILD = next((one for one in BUILDS if (one / "weft_mpi_test").exists()), None)
 BESIDE = Path(__file__).with_name("beside_mpi4py.py")
 
 pytestmark = pytest.mark.skipif(

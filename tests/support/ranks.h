@@ -57,12 +57,21 @@ inline std::vector<std::exception_ptr> try_ranks(
   });
 }
 
+// Says what each rank threw, since the first error may be what another rank's brought about.
 inline void rethrow_first(const std::vector<std::exception_ptr>& errors) {
+  std::exception_ptr first;
   for (std::size_t rank = 0; rank < errors.size(); ++rank) {
     if (!errors[rank]) continue;
-    std::fprintf(stderr, "rank %zu threw:\n", rank);
-    std::rethrow_exception(errors[rank]);
+    if (!first) first = errors[rank];
+    try {
+      std::rethrow_exception(errors[rank]);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "rank %zu threw: %s\n", rank, error.what());
+    } catch (...) {
+      std::fprintf(stderr, "rank %zu threw\n", rank);
+    }
   }
+  if (first) std::rethrow_exception(first);
 }
 
 // The same; rethrows the first error.

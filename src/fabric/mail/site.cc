@@ -12,6 +12,7 @@
 namespace weft::mail {
 namespace {
 
+constexpr auto kPatience = std::chrono::seconds(1);
 constexpr int kLooks = 20;  // a thread sleeps for at most 1 ms
 
 }  // namespace
@@ -22,14 +23,14 @@ Site::~Site() {
 }
 
 // Peers that still use a lane find out that this rank has left: the library has the farewells
-// within the second.
+// within the second. A lane whose peers never leave is waited for once.
 void Site::stay_until_peers_leave() {
-  const auto deadline = Clock::now() + std::chrono::seconds(1);
-  while (lines->may_call() && Clock::now() < deadline) {
+  while (lines->may_call()) {
     {
       std::lock_guard lock(mutex);
       drop_those_that_are_over();
-      if (closed_.empty()) return;
+      const auto now = Clock::now();
+      if (std::ranges::none_of(closed_, [&](const Closed& one) { return now < one.until; })) return;
     }
     std::this_thread::yield();
   }
@@ -47,7 +48,7 @@ void Site::close(const std::shared_ptr<Lane>& lane) {
   {
     std::lock_guard lock(mutex);
     lane->say_farewell();
-    closed_.push_back(lane);
+    closed_.push_back({lane, Clock::now() + kPatience});
     last = closed_.size() == lanes_.size();
     drop_those_that_are_over();
   }
@@ -63,9 +64,9 @@ bool Site::progress() {
 }
 
 void Site::drop_those_that_are_over() {
-  std::erase_if(closed_, [&](const std::shared_ptr<Lane>& lane) {
-    if (!lane->is_over()) return false;
-    std::erase(lanes_, lane);
+  std::erase_if(closed_, [&](const Closed& one) {
+    if (!one.lane->is_over()) return false;
+    std::erase(lanes_, one.lane);
     return true;
   });
 }

@@ -49,11 +49,16 @@ class Site {
   std::atomic<int> natives_under_way{0};
 
  private:
+  struct Closed {
+    std::shared_ptr<Lane> lane;
+    Clock::time_point until;  // nobody waits longer for its peers
+  };
+
   void stay_until_peers_leave();
   void drop_those_that_are_over();
 
-  std::vector<std::shared_ptr<Lane>> lanes_;   // all
-  std::vector<std::shared_ptr<Lane>> closed_;  // of these
+  std::vector<std::shared_ptr<Lane>> lanes_;  // all
+  std::vector<Closed> closed_;                // of these
   std::map<const std::byte*, std::pair<std::size_t, std::shared_ptr<const void>>> memory_;
   Doorbell doorbell_{};
   std::function<void()> also_;
