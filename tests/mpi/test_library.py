@@ -106,6 +106,12 @@ def test_library_of_another_launcher(launcher, loaded):
     assert "not the library of" in output, output
 
 
+def test_world_of_another_size():
+    code, output = start(found("openmpi"), 2, program("weft"), OMPI_COMM_WORLD_SIZE="5")
+    assert code != 0
+    assert "MPI's world has 2 ranks, but" in output, output
+
+
 def test_no_launcher():
     done = subprocess.run(program("weft"), capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
