@@ -2,9 +2,9 @@
 #include "engine/native.h"
 
 #include <chrono>
+#include <cstddef>
 #include <span>
 #include <thread>
-#include <vector>
 
 #include "engine/run.h"
 
@@ -23,23 +23,36 @@ std::span<std::byte> user_bytes(const Binding& binding, Buffer buffer) {
 }  // namespace
 
 struct NativeStep::Work {
-  std::vector<std::byte> input, output;
+  struct Memory {
+    std::unique_ptr<std::byte[]> data;
+    std::size_t capacity = 0;
+
+    std::span<std::byte> take(std::size_t bytes) {
+      if (capacity < bytes) data = std::make_unique_for_overwrite<std::byte[]>(capacity = bytes);
+      return {data.get(), bytes};
+    }
+  };
+  Memory input, output;
   std::unique_ptr<NativeRun> run;
 };
 
-NativeStep::NativeStep(const Binding& binding, Endpoint& endpoint, int rank)
-    : work_(std::make_unique<Work>()) {
-  const std::span<std::byte> input = user_bytes(binding, Buffer::kInput);
-  work_->input.assign(input.begin(), input.end());
-  work_->output.resize(user_bytes(binding, Buffer::kOutput).size());
+NativeStep::NativeStep() : work_(std::make_unique<Work>()) {}
+
+void NativeStep::begin(const Binding& binding, Endpoint& endpoint, int rank) {
+  const std::span<std::byte> from = user_bytes(binding, Buffer::kInput);
+  const std::span<std::byte> input = work_->input.take(from.size());
+  kernels::copy(input.data(), nullptr, from.data(), from.size());
+  const auto output = work_->output.take(user_bytes(binding, Buffer::kOutput).size());
   work_->run = binding.natives->begin(
-      {endpoint, binding.signature, binding.scale, rank, binding.plan->shape.ranks, work_->input,
-       work_->output, binding.part(Buffer::kInput), binding.part(Buffer::kOutput)});
+      {endpoint, binding.signature, binding.scale, rank, binding.plan->shape.ranks, input, output,
+       binding.part(Buffer::kInput), binding.part(Buffer::kOutput)});
 }
+
+bool NativeStep::under_way() const { return work_->run != nullptr; }
 
 NativeStep::~NativeStep() {
   const auto deadline = Clock::now() + kLastWait;
-  while (!ended_) {
+  while (under_way()) {
     try {
       if (test()) break;
     } catch (...) {  // it has ended, and the call has failed before
@@ -55,26 +68,26 @@ NativeStep::~NativeStep() {
 
 bool NativeStep::test() {
   try {
-    ended_ = work_->run->test();
+    if (!work_->run->test()) return false;
   } catch (...) {
-    ended_ = true;
+    work_->run.reset();
     throw;
   }
-  return ended_;
+  work_->run.reset();
+  return true;
 }
 
 bool NativeStep::finish(const Binding& binding) {
   if (!test()) return false;
-  kernels::copy(user_bytes(binding, Buffer::kOutput).data(), nullptr, work_->output.data(),
-                work_->output.size());
+  const std::span<std::byte> output = user_bytes(binding, Buffer::kOutput);
+  kernels::copy(output.data(), nullptr, work_->output.data.get(), output.size());
   return true;
 }
 
 bool Run::native() {
-  if (!native_) native_ = std::make_unique<NativeStep>(*binding_, lane_->endpoint, rank_);
-  if (!native_->finish(*binding_)) return false;
-  native_.reset();
-  return true;
+  if (!native_) native_ = std::make_unique<NativeStep>();
+  if (!native_->under_way()) native_->begin(*binding_, lane_->endpoint, rank_);
+  return native_->finish(*binding_);
 }
 
 }  // namespace weft

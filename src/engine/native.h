@@ -15,13 +15,16 @@ namespace weft {
 
 class NativeStep {
  public:
-  // Begins the function that the binding names. Throws what Natives::begin() throws.
-  NativeStep(const Binding& binding, Endpoint& endpoint, int rank);
+  NativeStep();
   // Waits a second for a function that has not ended. Then leaves it and its memory behind for
   // ever: to free memory that it may write would be worse.
   ~NativeStep();
   NativeStep(const NativeStep&) = delete;
 
+  // Begins the function that the binding names, once the one before it has ended. Works on the
+  // memory of earlier calls, as far as it goes. Throws what Natives::begin() throws.
+  void begin(const Binding& binding, Endpoint& endpoint, int rank);
+  bool under_way() const;
   // False: it goes on. True: the result is in the caller's output. Throws what it ended with.
   bool finish(const Binding& binding);
 
@@ -30,7 +33,6 @@ class NativeStep {
   bool test();
 
   std::unique_ptr<Work> work_;
-  bool ended_ = false;
 };
 
 }  // namespace weft

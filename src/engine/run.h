@@ -140,7 +140,8 @@ class Run {
     std::size_t bytes;
   };
   std::vector<UnreadPut> unread_puts_;
-  std::unique_ptr<NativeStep> native_;  // under way; of a run that failed, until the lane closes
+  // What the lane's natives work on. Of a run that failed it is under way until the lane closes.
+  std::unique_ptr<NativeStep> native_;
 
   struct PeerBuffers {
     Location input, output;
