@@ -30,23 +30,23 @@ std::shared_ptr<FarFabric> make_libfabric() {
 #endif
 }
 
-// All ranks of the job make it together. So no rank may make it a second time by itself, and it
-// lives as long as the process. One alone, and one beside shared memory, which rings its bell.
-std::shared_ptr<FarFabric> make_mpi_fabric(bool both) {
-  static const auto make = [] { return std::make_shared<mpi::MpiFabric>(); };
-  if (both) {
-    static const auto& kept = *new auto(make());
-    return kept;
-  }
-  static const auto& kept = *new auto(make());
-  return kept;
+// All ranks of a job make its fabric together. So no rank may make it a second time by itself, and
+// it lives as long as the process. The one beside shared memory rings that one's bell, too.
+template <typename JobFabric, bool kBesideSharedMemory>
+const std::shared_ptr<FarFabric>& kept() {
+  static const auto& made = *new std::shared_ptr<FarFabric>(std::make_shared<JobFabric>());
+  return made;
+}
+template <typename JobFabric>
+const std::shared_ptr<FarFabric>& of_the_job(bool beside) {
+  return beside ? kept<JobFabric, true>() : kept<JobFabric, false>();
 }
 
 // Null: there is no far fabric of this name. `both`: it goes beside shared memory.
 std::shared_ptr<FarFabric> make_far_fabric(std::string_view name, bool both) {
   if (name == "ofi") return make_libfabric();
-  if (name == "mpi") return make_mpi_fabric(both);
-  if (name == "shmem") return std::make_shared<shmem::ShmemFabric>();
+  if (name == "mpi") return of_the_job<mpi::MpiFabric>(both);
+  if (name == "shmem") return of_the_job<shmem::ShmemFabric>(both);
   return nullptr;
 }
 
@@ -104,11 +104,7 @@ std::shared_ptr<Fabric> make_spanning_fabric(const std::string& node) {
 
 std::shared_ptr<Fabric> process_fabric(const std::string& name) {
   if (auto fabric = default_fabric(name)) return fabric;
-  auto fabric = keep_default_fabric(make_fabric(name));
-  // All ranks of a job of MPI or OpenSHMEM make its fabric together. So each makes it once, and
-  // keeps it until the process ends.
-  if (name.ends_with("mpi") || name.ends_with("shmem")) new std::shared_ptr<Fabric>(fabric);
-  return fabric;
+  return keep_default_fabric(make_fabric(name));
 }
 
 std::shared_ptr<void> symmetric_alloc(Fabric& fabric, std::size_t bytes) {
