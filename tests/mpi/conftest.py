@@ -1,18 +1,3 @@
-"""What the MPI libraries leave behind when a job of theirs was killed is removed after the test."""
+from left_behind import remove_what_is_left
 
-from __future__ import annotations
-
-import pytest
-from leftovers import SHARED_MEMORY, mapped_by_anyone, shared_memory
-
-THEIRS = ("mpich_shm", "Intel_MPI", "vader_segment", "sm_segment")
-
-
-@pytest.fixture(autouse=True)
-def _remove_what_is_left():
-    before = shared_memory()
-    yield
-    for name in shared_memory() - before:
-        path = SHARED_MEMORY / name
-        if name.startswith(THEIRS) and not mapped_by_anyone(path):
-            path.unlink(missing_ok=True)
+__all__ = ["remove_what_is_left"]

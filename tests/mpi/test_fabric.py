@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from mpirun import LIBRARIES, found, start
+from mpirun import LIBRARIES, found, free_port, start
 
 RANK = str(Path(__file__).with_name("rank.py"))
 
@@ -45,6 +45,18 @@ def test_results_beside_shared_memory(name, part, ranks, tmp_path):
 def test_failures(name, part, fabric, tmp_path):
     code, output = play(name, 3, part, tmp_path, fabric)
     assert (code, output.count(": ok")) == (0, 3), output
+
+
+@pytest.mark.parametrize("fabric", ["mpi", "shm+mpi"])
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_torch(name, fabric):
+    """DDP ends with the parameters of one process."""
+    pytest.importorskip("torch")
+    passed = {n: os.environ[n] for n in ("PYTHONPATH", "WEFT_TUNING") if n in os.environ}
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    command = [sys.executable, str(Path(__file__).with_name("torch_rank.py"))]
+    code, output = start(found(name), 2, command, WEFT_FABRIC=fabric, **where, **passed)
+    assert (code, output.count(": ok")) == (0, 2), output
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

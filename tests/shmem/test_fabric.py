@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from mpirun import free_port
 from oshrun import OSHRUN, WAYS, finish, needs_oshrun, start
 
 RANK = str(Path(__file__).parents[1] / "mpi" / "rank.py")
@@ -50,6 +51,15 @@ def test_results_beside_shared_memory(part, way, tmp_path):
 def test_failures(part, way, tmp_path):
     code, output = play(part, 3, tmp_path, way)
     assert (code, output.count(": ok")) == (0, 3), output
+
+
+def test_torch():
+    """DDP ends with the parameters of one process."""
+    pytest.importorskip("torch")
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    program = str(Path(RANK).with_name("torch_rank.py"))
+    code, output = start(program, "", 2, WEFT_FABRIC="shmem", **where)
+    assert (code, output.count(": ok")) == (0, 2), output
 
 
 def test_a_killed_rank_ends_the_job(tmp_path):
