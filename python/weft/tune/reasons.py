@@ -86,7 +86,7 @@ def notes(
     if is_native(chosen):
         notes.append(
             f"{chosen} is the fabric's own function: it is neither proved nor priced, and runs "
-            "only on a fabric that has one: mpi, if MPI has the type"
+            "only on mpi and shmem, for the collectives and types that MPI or OpenSHMEM has"
         )
     best = min(predicted, key=predicted.__getitem__, default=chosen)
     if not measured and chosen in predicted and predicted[best] < 0.97 * predicted[chosen]:

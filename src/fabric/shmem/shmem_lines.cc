@@ -1,6 +1,7 @@
 #include "fabric/shmem/shmem_lines.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
 #include <optional>
@@ -78,12 +79,16 @@ void ShmemLine::progress() {
 
 void ShmemLine::send(const Mail& mail, std::size_t inlined) {
   const auto length = static_cast<Length>(mail::kMailHead + inlined);
-  std::vector<std::byte> bytes(sizeof length + length);
-  std::memcpy(bytes.data(), &length, sizeof length);
-  std::memcpy(bytes.data() + sizeof length, &mail, length);
+  std::array<std::byte, sizeof length + sizeof mail> frame;
+  std::memcpy(frame.data(), &length, sizeof length);
+  std::memcpy(frame.data() + sizeof length, &mail, length);
   leaves_ = leaves_ || mail.kind == Mail::Kind::kFarewell;
-  mail_out_.push_back(std::move(bytes));
   write_mail();
+  const std::size_t bytes = sizeof length + length;
+  if (mail_out_.empty() && bytes <= mail_.room())
+    mail_.write(frame.data(), bytes);
+  else
+    mail_out_.emplace_back(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(bytes));
 }
 
 // A mail goes whole, so that its reader never finds half of one.
