@@ -57,7 +57,7 @@ struct Kept {
 };
 
 std::shared_ptr<mpi::MpiFabric> make_among(const mpi::Mpi& mpi, mpi::Comm comm) {
-  return together(mpi, [&] { return std::make_shared<mpi::MpiFabric>(mpi, comm); });
+  return std::make_shared<mpi::MpiFabric>(mpi, comm);
 }
 
 // By the name of the fabric, and the members. Null: one of the process.

@@ -66,6 +66,44 @@ def pairs(comm: weft.Communicator) -> None:
         group.close()
 
 
+def several(comm: weft.Communicator) -> None:
+    """Calls under way on two communicators of the same ranks: their functions do not mix."""
+    others = [comm.split(0), comm.split(0)]
+    for turn in range(100):
+        mine = [numbers(comm.rank + turn + i, 3000, "float32") for i in range(2)]
+        requests = [
+            other.allreduce(x, algorithm="native", async_op=True)
+            for other, x in zip(others, mine, strict=True)
+        ]
+        got = [request.wait() for request in requests]
+        for other, x, sum_of_all in zip(others, mine, got, strict=True):
+            np.testing.assert_array_equal(sum_of_all, other.allreduce(x, algorithm="ring"))
+    for other in others:
+        other.close()
+
+
+def crossed(comm: weft.Communicator) -> None:
+    """Ranks that begin two functions in different orders time out, or get the right sum.
+
+    Where the first has timed out on all ranks, the second may still go.
+    """
+    others = [(comm.split(0), 1), (comm.split(0), 10)]
+    if comm.rank % 2:
+        others.reverse()
+    under_way = []
+    for other, value in others:
+        other.timeout = 2.0
+        x = np.full(3, value, np.int32)
+        under_way.append((other.allreduce(x, algorithm="native", async_op=True), value * comm.size))
+    failed = 0
+    for request, right in under_way:
+        try:
+            np.testing.assert_array_equal(request.wait(), np.full(3, right))
+        except (weft.Timeout, weft.Aborted):
+            failed += 1
+    assert failed > 0
+
+
 def obstacles(comm: weft.Communicator) -> None:
     for name, x, said in [
         ("allreduce", np.ones(3, np.float16), "OpenSHMEM has no sum of float16"),

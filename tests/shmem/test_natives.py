@@ -9,6 +9,8 @@ from oshrun import WAYS, needs_oshrun, start
 
 RANK = str(Path(__file__).with_name("native_rank.py"))
 
+PARTS = ("pairs", "several", "crossed", "obstacles", "late")
+
 pytestmark = needs_oshrun
 
 
@@ -16,7 +18,7 @@ pytestmark = needs_oshrun
     ("part", "ranks", "way"),
     [
         *[("table", ranks, "loads") for ranks in (1, 2, 3, 5)],
-        *[(part, 4, way) for part in ("pairs", "obstacles", "late") for way in WAYS],
+        *[(part, 4, way) for part in PARTS for way in WAYS],
         ("table", 3, "puts"),
     ],
 )

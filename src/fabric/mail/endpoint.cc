@@ -25,7 +25,7 @@ MailEndpoint::MailEndpoint(std::shared_ptr<Site> site, std::vector<int> ranks, i
       native_(std::move(native)) {}
 
 MailEndpoint::~MailEndpoint() {
-  if (site_->lines->may_call()) site_->close(lane_);
+  if (site_->lines->may_call()) site_->close(std::move(lane_));
 }
 
 // A forked child would take its parent's mail.
@@ -54,7 +54,11 @@ void MailEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_
   }
   for (std::size_t i = 0; i < ranks_.size(); ++i)
     while (lane_->serves(i) && !has_joined(i, deadline)) std::this_thread::yield();
-  if (native_) native_->agree(tickets);
+  if (!native_) return;
+  // A member that has given up would never agree.
+  for (std::size_t i = 0; i < ranks_.size(); ++i)
+    if (lane_->serves(i) && !lost(static_cast<int>(i)).empty()) throw PeerLost(rank(i) + kLeft);
+  native_->agree(tickets);
 }
 
 bool MailEndpoint::has_joined(std::size_t place, Clock::time_point deadline) {

@@ -53,7 +53,7 @@ class MailEndpoint final : public Endpoint {
   const std::shared_ptr<Site> site_;
   const std::vector<int> ranks_;
   const std::vector<std::string> processes_;
-  const std::shared_ptr<Lane> lane_;
+  std::shared_ptr<Lane> lane_;  // never null before the end
   const std::unique_ptr<NativeLane> native_;
   std::atomic<bool> troubled_{false};
   unsigned looks_ = 0;

@@ -166,6 +166,7 @@ void Lane::take(Peer& from, const Mail& mail) {
     case Mail::Kind::kCredit:
       break;
     case Mail::Kind::kAsk: {
+      if (said_farewell_) break;  // nothing may follow that
       Mail& answer = begin_mail(Mail::Kind::kTell, 0);
       answer.place = begun_;
       post(from, answer, 0);
@@ -273,6 +274,7 @@ void Lane::abort(const std::string& why) {
 }
 
 void Lane::say_farewell() {
+  said_farewell_ = true;
   for_peers([&](Peer& to) {
     if (to.knows_us) post(to, begin_mail(Mail::Kind::kFarewell, 0), 0);
   });

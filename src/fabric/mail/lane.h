@@ -132,7 +132,7 @@ class Lane {
   std::uint64_t begun_ = 0;
   Mail outgoing_;
   std::string why_;
-  bool troubled_ = false;
+  bool troubled_ = false, said_farewell_ = false;
 };
 
 }  // namespace weft::mail

@@ -12,7 +12,7 @@
 namespace weft::mail {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(1);
+constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr int kLooks = 20;  // a thread sleeps for at most 1 ms
 
 }  // namespace
@@ -43,12 +43,13 @@ std::shared_ptr<Lane> Site::open(std::vector<int> ranks, int me) {
   return lanes_.back();
 }
 
-void Site::close(const std::shared_ptr<Lane>& lane) {
+// The lane ends under the lock, now or later.
+void Site::close(std::shared_ptr<Lane> lane) {
   bool last = false;
   {
     std::lock_guard lock(mutex);
     lane->say_farewell();
-    closed_.push_back({lane, Clock::now() + kPatience});
+    closed_.push_back({std::move(lane), Clock::now() + kPatience});
     last = closed_.size() == lanes_.size();
     drop_those_that_are_over();
   }

@@ -25,7 +25,7 @@ class Site {
   std::shared_ptr<Lane> open(std::vector<int> ranks, int me);
   // The lane's user is gone. Its peers hear of it; it is kept until they have left as well. With
   // the last open lane it waits for that, for up to a second.
-  void close(const std::shared_ptr<Lane>& lane);
+  void close(std::shared_ptr<Lane> lane);
   // Whether anything had come for any lane.
   bool progress();
 

@@ -109,11 +109,6 @@ const Mpi& start() {
 
 }  // namespace
 
-std::mutex& library_mutex() {
-  static auto& mutex = *new std::mutex;  // never destroyed, as the library
-  return mutex;
-}
-
 const Mpi& library() {
   static const Mpi& started = start();
   check_usable(started);

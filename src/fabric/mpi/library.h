@@ -7,8 +7,7 @@
 // finalises what Weft initialised is in its right, and Weft then does not.
 #pragma once
 
-#include <mutex>
-
+#include "fabric/mail/library_mutex.h"
 #include "fabric/mpi/mpi.h"
 
 namespace weft::mpi {
@@ -18,7 +17,7 @@ namespace weft::mpi {
 // no library, two of them, an unknown one, one of another launcher, one that is finalised, too low
 // a thread level. Thread safe.
 const Mpi& library();
-// Held around all calls of the library that Weft makes, for which MPI_THREAD_SERIALIZED is enough.
-std::mutex& library_mutex();
+// Held around all calls of the library that Weft makes.
+using mail::library_mutex;
 
 }  // namespace weft::mpi

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 
 #include "fabric/mpi/library.h"
 #include "fabric/mpi/mpi_lines.h"
@@ -26,8 +27,16 @@ mail::Job join(const Mpi& mpi, Comm comm) {
 }  // namespace
 
 struct MpiFabric::Joined {
-  Joined(const Mpi& its, Comm of) : mpi(its), comm(own_communicator(its, of)) {}
+  Joined(const Mpi& its, Comm of)
+      : mpi(its), lock(library_mutex(), std::defer_lock), comm(joined(of)) {}
+  // Other threads go on meanwhile, if MPI lets them.
+  Comm joined(Comm of) {
+    if (mpi.query_thread() < Level::kMultiple) lock.lock();
+    return own_communicator(mpi, of);
+  }
+
   const Mpi& mpi;
+  std::unique_lock<std::mutex> lock;  // until the fabric is made
   const Comm comm;
 };
 

@@ -47,8 +47,11 @@ std::size_t words(std::size_t bytes) { return (bytes + 3) / 4; }
 // One function under way. All of it runs in the test() that finds all members there.
 class ShmemRun final : public NativeRun {
  public:
-  ShmemRun(const Process& process, const NativeCall& call)
+  using Turns = std::shared_ptr<std::deque<const NativeRun*>>;
+
+  ShmemRun(const Process& process, Turns turns, const NativeCall& call)
       : process_(process),
+        turns_(std::move(turns)),
         common_(process),
         call_(call),
         lane_(lane_of(call.lane)),
@@ -56,11 +59,18 @@ class ShmemRun final : public NativeRun {
         collective_(static_cast<Collective>(call.signature.collective)) {
     keep_blocks();
     const std::lock_guard lock(process_.mutex);
-    number_ = lane_.come();
+    turns_->push_back(this);
+  }
+  ~ShmemRun() override {
+    const std::lock_guard lock(process_.mutex);
+    std::erase(*turns_, this);
   }
 
   bool test() override {
+    check_members();
     const std::lock_guard lock(process_.mutex);
+    if (turns_->front() != this) return false;
+    if (number_ == 0) number_ = lane_.come();
     process_.shmem.progress();
     if (!lane_.all_have_come(number_)) return false;
     run();
@@ -69,6 +79,13 @@ class ShmemRun final : public NativeRun {
   }
 
  private:
+  // Nobody enters the function for which a member has come that then gave up.
+  void check_members() {
+    (void)call_.lane.end(Outcome::kDone);  // reads what the members say
+    if (!call_.lane.troubled()) return;
+    const std::string why = call_.lane.why_aborted();
+    throw Aborted(why.empty() ? "a member has closed the communicator" : why);
+  }
   void keep_blocks();
   void run();
   void reduce();
@@ -87,6 +104,7 @@ class ShmemRun final : public NativeRun {
   }
 
   const Process& process_;
+  const Turns turns_;
   const Common common_;
   const NativeCall call_;
   ShmemNativeLane& lane_;
@@ -234,7 +252,7 @@ std::string ShmemNatives::obstacle(const Endpoint& lane, Collective collective, 
 }
 
 std::unique_ptr<NativeRun> ShmemNatives::begin(const NativeCall& call) {
-  return std::make_unique<ShmemRun>(process_, call);
+  return std::make_unique<ShmemRun>(process_, turns_, call);
 }
 
 }  // namespace weft::shmem

@@ -2,11 +2,14 @@
 // collect, alltoall, barrier.
 //
 // They block, without a deadline, and need symmetric memory at the same place on all PEs. So a
-// member first says that it has come. When all have, each runs the function, piece by piece through
-// the common place of the heap, and holds the lock of the library meanwhile.
+// process does one at a time, in the order in which they were begun. A member first says that it
+// has come. When all have, each runs the function, piece by piece through the common place of the
+// heap, and holds the lock of the library meanwhile. Ranks that begin two of them in different
+// orders wait for each other until their timeouts.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +60,9 @@ class ShmemNatives final : public Natives {
 
  private:
   const Process& process_;
+  // Runs that have begun. Only the first may come to its members, since all use the common place.
+  const std::shared_ptr<std::deque<const NativeRun*>> turns_ =
+      std::make_shared<std::deque<const NativeRun*>>();
 };
 
 }  // namespace weft::shmem

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
+
+#include "fabric/mail/library_mutex.h"
 
 namespace weft::shmem {
 namespace {
@@ -16,16 +19,30 @@ Heap& make_heap(Shmem& shmem) {
   return *Heap::allocate(shmem, there > 2 * kRest ? there - kRest : kHeap).release();
 }
 
+// All PEs get PE 0's token.
+mail::Job join(Shmem& shmem, std::byte* place) {
+  const Token token = Token::random();
+  shmem.barrier();
+  for (int pe = 0; shmem.pe() == 0 && pe < shmem.pes(); ++pe)
+    shmem.put(place, token.bytes.data(), token.bytes.size(), pe);
+  shmem.barrier();
+  mail::Job job{token, shmem.pe()};
+  std::memcpy(job.id.bytes.data(), place, job.id.bytes.size());
+  return job;
+}
+
 }  // namespace
 
 const Process& process() {
   static const Process& made = *[] {
+    const std::lock_guard lock(mail::library_mutex());
     Shmem& shmem = Shmem::start(kHeap);
     Heap& heap = make_heap(shmem);
     std::byte* const common = heap.take(kCommon);
     // The work arrays of the library's collectives lie first.
     std::fill_n(reinterpret_cast<long*>(common), 2 * kSyncElements, shmem.sync_value().value_or(0));
-    return new Process{shmem, heap, *new std::mutex, common};
+    const mail::Job job = join(shmem, common + kCommon - sizeof(Token));
+    return new Process{shmem, heap, mail::library_mutex(), common, job};
   }();
   return made;
 }

@@ -9,29 +9,10 @@
 #include "weft/error.h"
 
 namespace weft::shmem {
-namespace {
-
-// All PEs get PE 0's token.
-mail::Job join(const Process& process) {
-  const std::lock_guard lock(process.mutex);
-  Shmem& shmem = process.shmem;
-  const Token token = Token::random();
-  std::byte* const place = process.common + kCommon - sizeof token;  // the work arrays lie first
-  shmem.barrier();
-  for (int pe = 0; shmem.pe() == 0 && pe < shmem.pes(); ++pe)
-    shmem.put(place, token.bytes.data(), token.bytes.size(), pe);
-  shmem.barrier();
-  mail::Job job{token, shmem.pe()};
-  std::memcpy(job.id.bytes.data(), place, job.id.bytes.size());
-  return job;
-}
-
-}  // namespace
-
 ShmemFabric::ShmemFabric() : ShmemFabric(process()) {}
 
 ShmemFabric::ShmemFabric(const Process& process)
-    : MailFabric("shmem", "oshrun", join(process), std::make_unique<ShmemLines>(process)),
+    : MailFabric("shmem", "oshrun", process.job, std::make_unique<ShmemLines>(process)),
       process_(process),
       natives_(process) {}
 
