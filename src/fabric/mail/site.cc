@@ -12,7 +12,7 @@
 namespace weft::mail {
 namespace {
 
-constexpr auto kPatience = std::chrono::milliseconds(500);
+constexpr auto kLongestStay = std::chrono::milliseconds(500);
 constexpr int kLooks = 20;  // a thread sleeps for at most 1 ms
 
 }  // namespace
@@ -23,7 +23,7 @@ Site::~Site() {
 }
 
 // Peers that still use a lane find out that this rank has left: the library has the farewells
-// within the second. A lane whose peers never leave is waited for once.
+// within half a second. A lane whose peers never leave is waited for once.
 void Site::stay_until_peers_leave() {
   while (lines->may_call()) {
     {
@@ -49,7 +49,7 @@ void Site::close(std::shared_ptr<Lane> lane) {
   {
     std::lock_guard lock(mutex);
     lane->say_farewell();
-    closed_.push_back({std::move(lane), Clock::now() + kPatience});
+    closed_.push_back({std::move(lane), Clock::now() + kLongestStay});
     last = closed_.size() == lanes_.size();
     drop_those_that_are_over();
   }
