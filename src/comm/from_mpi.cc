@@ -52,26 +52,28 @@ std::vector<int> ranks_in_world(const mpi::Mpi& mpi, mpi::Comm comm) {
 // Kept for the members' next communicator, as MPI's own communicators are few. All members make it
 // together, so all have it or none.
 struct Kept {
+  std::mutex mutex;  // held while the members make it
   std::shared_ptr<mpi::MpiFabric> mpi;
   std::weak_ptr<Fabric> beside_shm;
 };
 
-std::shared_ptr<mpi::MpiFabric> make_among(const mpi::Mpi& mpi, mpi::Comm comm) {
-  return std::make_shared<mpi::MpiFabric>(mpi, comm);
+Kept& kept_for(const std::string& name, const std::vector<int>& ranks) {
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::map<std::pair<std::string, std::vector<int>>, Kept>;
+  const std::lock_guard lock(mutex);
+  return all[{name, ranks}];
 }
 
 // By the name of the fabric, and the members. Null: one of the process.
 std::shared_ptr<Fabric> fabric_for(const std::string& name, const mpi::Mpi& mpi, mpi::Comm comm) {
-  static auto& mutex = *new std::mutex;
-  static auto& all = *new std::map<std::pair<std::string, std::vector<int>>, Kept>;
   if (name.ends_with("shmem"))
     throw Unsupported("fabric \"" + name +
                       "\" is over all ranks of the job together: make the "
                       "communicator by weft.init, or give another fabric");
   if (name != "mpi" && name != "shm+mpi") return nullptr;
-  const std::lock_guard lock(mutex);
-  Kept& kept = all[{name, ranks_in_world(mpi, comm)}];
-  if (!kept.mpi) kept.mpi = make_among(mpi, comm);
+  Kept& kept = kept_for(name, ranks_in_world(mpi, comm));
+  const std::lock_guard lock(kept.mutex);
+  if (!kept.mpi) kept.mpi = std::make_shared<mpi::MpiFabric>(mpi, comm);
   if (name == "mpi") return kept.mpi;
   std::shared_ptr<Fabric> both = kept.beside_shm.lock();
   if (!both) both = std::make_shared<composite::CompositeFabric>(process_fabric("shm"), kept.mpi);
