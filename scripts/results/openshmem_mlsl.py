@@ -1,6 +1,6 @@
 """Writes docs/results/openshmem_mlsl.md's tables and plots: OpenSHMEM and MPI under LeNet.
 
-From openshmem_mlsl.jsonl. With --data it first measures what is not there yet (half an hour; needs
+From openshmem_mlsl.jsonl. With --data it first measures what is not there yet (forty minutes; needs
 root and `make peers`): hosts are network namespaces of this machine (testing/network.py). Each turn
 is written as soon as it is over, so a run that was stopped goes on where it was. Delete the file to
 measure all of it again.
