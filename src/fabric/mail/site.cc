@@ -12,7 +12,7 @@
 namespace weft::mail {
 namespace {
 
-constexpr auto kLongestStay = std::chrono::milliseconds(500);
+constexpr auto kLongestStay = std::chrono::milliseconds(250);
 constexpr int kLooks = 20;  // a thread sleeps for at most 1 ms
 
 }  // namespace
@@ -23,7 +23,7 @@ Site::~Site() {
 }
 
 // Peers that still use a lane find out that this rank has left: the library has the farewells
-// within half a second. A lane whose peers never leave is waited for once.
+// within a quarter of a second. A lane whose peers never leave is waited for once.
 void Site::stay_until_peers_leave() {
   while (lines->may_call()) {
     {
