@@ -5,10 +5,11 @@
 //   meeting /proc/4711/fd/5    memory that all ranks share, zeroed, at least a page
 //   seconds 0.2                time of a case; or `samples 5`, exactly so many
 //   symmetric 0
-//   together 0                 1: the parts of an operation are started, then waited for
-//   case allreduce float32 1024 16 ring 1000,24   collective, element type, count of the call,
-//                                         batch, the algorithm that is asked for, and the counts
-//                                         of an allreduce's parts; "-": none
+//   together 0                 1: all parts of an operation are started before one is waited for
+//   case allreduce float32 1024 16 ring 1000,24
+//
+// The values of a case: collective, element type, count of the call, batch, the algorithm that is
+// asked for, the counts of an allreduce's parts. "-": none.
 #pragma once
 
 #include <cstddef>

@@ -60,13 +60,14 @@ class MpiRun final : public NativeRun {
     ++site_->natives_under_way;
   }
 
+  ~MpiRun() override { --site_->natives_under_way; }
+
   bool test() override {
     check_usable();
     {
       std::lock_guard lock(site_->mutex);
       if (!mpi_.test(request_)) return false;
       ++comm_->ended;
-      --site_->natives_under_way;
     }
     scale_output(call_);
     return true;

@@ -131,7 +131,7 @@ void Shmem::learn() {
   if (open_mpi_) {
     sync_value_ = -1;
     progress_ = reinterpret_cast<void (*)()>(::dlsym(handle_, "opal_progress"));
-    // Its putmem_signal is there from 5.0 on, and aborts: not implemented.
+    // Open MPI 5 has a putmem_signal that ends the process. So put, fence and add stay.
   } else if (name_.find("Sandia") != std::string::npos) {
     sync_value_ = 0;
     signal_add_ = 1;
