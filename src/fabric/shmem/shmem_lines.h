@@ -1,6 +1,5 @@
-// Mail through pipes in the symmetric heap. A longer payload stays in the sender's slot where the
-// reader maps the sender's heap; else it goes through a pipe of its own, so that news of the lane
-// need not wait for it.
+// Mail through pipes in the symmetric heap. If the reader maps the sender's heap, a longer payload
+// stays in the sender's slot. Else it goes through a second pipe, and mail does not wait for it.
 #pragma once
 
 #include <cstddef>
