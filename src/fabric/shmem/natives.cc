@@ -49,8 +49,10 @@ class ShmemRun final : public NativeRun {
  public:
   using Turns = std::shared_ptr<std::deque<const NativeRun*>>;
 
-  ShmemRun(const Process& process, Turns turns, const NativeCall& call)
+  ShmemRun(const Process& process, std::shared_ptr<mail::Site> site, Turns turns,
+           const NativeCall& call)
       : process_(process),
+        site_(std::move(site)),
         turns_(std::move(turns)),
         common_(process),
         call_(call),
@@ -58,17 +60,19 @@ class ShmemRun final : public NativeRun {
         dtype_(static_cast<DType>(call.signature.dtype)),
         collective_(static_cast<Collective>(call.signature.collective)) {
     keep_blocks();
-    const std::lock_guard lock(process_.mutex);
+    const std::lock_guard lock(site_->mutex);
     turns_->push_back(this);
+    ++site_->natives_under_way;
   }
   ~ShmemRun() override {
-    const std::lock_guard lock(process_.mutex);
+    const std::lock_guard lock(site_->mutex);
     std::erase(*turns_, this);
+    --site_->natives_under_way;
   }
 
   bool test() override {
     check_members();
-    const std::lock_guard lock(process_.mutex);
+    const std::lock_guard lock(site_->mutex);
     if (turns_->front() != this) return false;
     if (number_ == 0) number_ = lane_.come();
     process_.shmem.progress();
@@ -104,6 +108,7 @@ class ShmemRun final : public NativeRun {
   }
 
   const Process& process_;
+  const std::shared_ptr<mail::Site> site_;
   const Turns turns_;
   const Common common_;
   const NativeCall call_;
@@ -252,7 +257,7 @@ std::string ShmemNatives::obstacle(const Endpoint& lane, Collective collective, 
 }
 
 std::unique_ptr<NativeRun> ShmemNatives::begin(const NativeCall& call) {
-  return std::make_unique<ShmemRun>(process_, turns_, call);
+  return std::make_unique<ShmemRun>(process_, site_, turns_, call);
 }
 
 }  // namespace weft::shmem

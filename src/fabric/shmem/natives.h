@@ -13,9 +13,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric/mail/native_lane.h"
+#include "fabric/mail/site.h"
 #include "fabric/natives.h"
 #include "fabric/shmem/process.h"
 
@@ -50,7 +52,8 @@ class ShmemNativeLane final : public mail::NativeLane {
 
 class ShmemNatives final : public Natives {
  public:
-  explicit ShmemNatives(const Process& process) : process_(process) {}
+  ShmemNatives(const Process& process, std::shared_ptr<mail::Site> site)
+      : process_(process), site_(std::move(site)) {}
 
   // `lane`: a MailEndpoint.
   std::string obstacle(const Endpoint& lane, Collective collective, DType dtype,
@@ -60,6 +63,7 @@ class ShmemNatives final : public Natives {
 
  private:
   const Process& process_;
+  const std::shared_ptr<mail::Site> site_;
   // Runs that have begun. Only the first may come to its members, since all use the common place.
   const std::shared_ptr<std::deque<const NativeRun*>> turns_ =
       std::make_shared<std::deque<const NativeRun*>>();

@@ -14,7 +14,7 @@ ShmemFabric::ShmemFabric() : ShmemFabric(process()) {}
 ShmemFabric::ShmemFabric(const Process& process)
     : MailFabric("shmem", "oshrun", process.job, std::make_unique<ShmemLines>(process)),
       process_(process),
-      natives_(process) {}
+      natives_(process, site()) {}
 
 std::unique_ptr<mail::NativeLane> ShmemFabric::native_lane(const std::vector<int>& ranks) {
   if (std::ranges::count(ranks, -1) > 0) return nullptr;
