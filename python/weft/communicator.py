@@ -59,7 +59,8 @@ def _settle() -> None:
 
 
 class Communicator(Collectives):
-    """A group of ranks that run collectives together. Made by `weft.init` or `split`.
+    """A group of ranks that run collectives together. Made by `weft.init`, `from_mpi`, `from_group` or
+    `split`.
 
     As a context manager it closes itself, or aborts if the block raised.
     """
@@ -95,6 +96,34 @@ class Communicator(Collectives):
         from weft import join
 
         return join.from_mpi(comm, timeout, reproducible, tuning, fabric, wire)
+
+    @classmethod
+    def from_group(
+        cls,
+        group: Any = None,
+        *,
+        fabric: str | None = None,
+        timeout: float = 300.0,
+        reproducible: bool = False,
+        tuning: str | os.PathLike[str] = "",
+        wire: str = "",
+    ) -> Communicator:
+        """Collective over a process group of torch: a communicator of its ranks, in their order.
+
+        group: a `torch.distributed.ProcessGroup` of any backend; None: the default one. Only its
+        members call. They meet in the group's store, and no collective of the group runs. The
+        group itself is left as it is and may be destroyed before the communicator. A group may have
+        any number of communicators, if its ranks make them in the same order. The options are those
+        of `weft.init`.
+
+        Raises:
+            InvalidArgument: this rank is not in the group, `group` is no process group, or there is
+                no default one.
+            Timeout, PeerLost, Mismatch, Unsupported: as `weft.init`.
+        """
+        from weft import join
+
+        return join.from_group(group, timeout, reproducible, tuning, fabric, wire)
 
     @property
     def timeout(self) -> float:

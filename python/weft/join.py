@@ -1,4 +1,4 @@
-"""How ranks come together: `weft.init`, `Communicator.from_mpi`."""
+"""How ranks come together: `weft.init`, `Communicator.from_mpi`, `Communicator.from_group`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from weft import _core, arguments
 from weft.communicator import Communicator
 from weft.environment import place, warn_of_unknown_variables
 from weft.errors import InvalidArgument
+from weft.process_group import process_group
 from weft.rendezvous import find
 
 
@@ -94,6 +95,27 @@ def from_mpi(
         raise InvalidArgument(f"{who}: MPI is not initialised: call MPI.Init_thread() before")
     options = _options(who, timeout, reproducible, tuning, fabric or "", wire)
     return _joined(_core.Communicator.from_mpi(mpi._handleof(comm), *options))
+
+
+def from_group(
+    group: Any,
+    timeout: float,
+    reproducible: bool,
+    tuning: str | os.PathLike[str],
+    fabric: str | None,
+    wire: str,
+) -> Communicator:
+    """`Communicator.from_group`."""
+    warn_of_unknown_variables()
+    who = "from_group"
+    ranks = process_group(group, who)
+    options = _options(who, timeout, reproducible, tuning, fabric or "", wire)
+    from torch.distributed import PrefixStore
+
+    # The store counts the communicators of this group (`find`).
+    shared = PrefixStore(f"weft/from_group/{ranks.group_name}", ranks.get_group_store())
+    store = find(shared, ranks.rank(), ranks.size(), options[0])
+    return _joined(_core.Communicator.create(store, ranks.rank(), ranks.size(), *options))
 
 
 def _options(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any, Protocol
 
 import numpy as np
 
 from weft.communicator import Communicator
 from weft.errors import InvalidArgument
+from weft.process_group import process_group
 
 
 class Group(Protocol):
@@ -80,25 +80,7 @@ def group_of(group: Any, who: str) -> CommunicatorGroup | ProcessGroup:
     """
     if isinstance(group, Communicator):
         return CommunicatorGroup(group)
-    dist: Any = sys.modules.get("torch.distributed")
-    initialized = dist is not None and dist.is_available() and dist.is_initialized()
-    if not initialized and group is None:
-        raise InvalidArgument(
-            f'{who}: there is no group: call torch.distributed.init_process_group("weft") first, '
-            "or pass group=weft.init()"
-        )
-    if initialized and group is None:
-        return ProcessGroup(dist.group.WORLD)
-    if initialized and group is dist.GroupMember.NON_GROUP_MEMBER:
-        raise InvalidArgument(
-            f"rank {dist.get_rank()}: {who}: this rank is not in the group: only its members call"
-        )
-    if initialized and isinstance(group, dist.ProcessGroup):
-        return ProcessGroup(group)
-    raise InvalidArgument(
-        f"{who}: group is a {type(group).__name__}: give a weft.Communicator, a process group of "
-        "torch.distributed, or None for the default process group"
-    )
+    return ProcessGroup(process_group(group, who, "group=weft.init()"))
 
 
 def exchange(group: Group, mine: Any) -> list[Any]:
