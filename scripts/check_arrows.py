@@ -69,6 +69,7 @@ FACES: dict[str, str | None] = {
     "store.h": "src/comm",
     "communicator.h": "src/comm",
     "info.h": "src/comm",
+    "optim.h": "src/kernels",
     "measure.h": "src/measure",
 }
 # One fabric (src/fabric/shm) is known only to itself and to whoever makes it.

@@ -19,6 +19,7 @@ void bind_topology(nb::module_& m);
 void bind_price(nb::module_& m);
 void bind_select(nb::module_& m);
 void bind_measure(nb::module_& m);
+void bind_optim(nb::module_& m);
 
 // The communicator in a weft._core.Communicator. Throws InvalidArgument if it is closed.
 std::shared_ptr<weft::Communicator> communicator_of(nb::handle object);

@@ -13,4 +13,5 @@ NB_MODULE(_core, m) {
   bind_price(m);
   bind_select(m);
   bind_measure(m);
+  bind_optim(m);
 }

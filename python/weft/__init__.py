@@ -7,7 +7,8 @@
 
 `weft.Communicator` documents the calls, `weft.errors` what they raise, `weft.plan` how to write and
 prove an algorithm of one's own, `weft.topology` clusters, `weft.price` what a plan costs on one and
-`weft.simulate` what it takes in SimGrid. `weft.train` has groups and parameters for training.
+`weft.simulate` what it takes in SimGrid. `weft.train` has groups and parameters for training,
+`weft.optim` optimizers.
 With PyTorch, `torch.distributed.init_process_group("weft")` needs no import.
 """
 
@@ -83,6 +84,7 @@ _MODULES = {
         "WeftError",
     ),
     "weft.join": ("init",),
+    "weft.optim": (),
     "weft.plan": ("algorithm",),
     "weft.request": ("Request",),
     "weft.searching": ("search",),

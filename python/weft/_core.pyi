@@ -582,3 +582,27 @@ def select(
 def tuning_file(tuning: str = "") -> str: ...
 def reaches_into_peers(algorithm: Algorithm, ranks: int) -> bool: ...
 def check_tuning(file: str) -> None: ...
+
+class SgdOptions:
+    def __init__(
+        self,
+        lr: float,
+        momentum: float,
+        dampening: float,
+        weight_decay: float,
+        nesterov: bool,
+        first: bool,
+    ) -> None: ...
+
+def split_sgd(
+    high: object,
+    low: object,
+    grad: object,
+    momentum: object | None,
+    begin: int,
+    end: int,
+    options: SgdOptions,
+) -> None: ...
+def split_sgd_rows(
+    high: object, low: object, row: object, grad: object, rows: int, lr: float
+) -> None: ...

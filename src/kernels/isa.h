@@ -8,9 +8,10 @@
 
 namespace weft::kernels {
 
-// The kernels of one instruction set. Null where the pair is not reducible.
+// The kernels of one instruction set. A reduction is null where the pair is not reducible.
 struct Table {
   ReduceFn entries[kDTypes][kReduceOps] = {};
+  SplitSgdFn split_sgd = nullptr;
 
   ReduceFn at(DType dtype, ReduceOp op) const {
     return entries[static_cast<int>(dtype)][static_cast<int>(op)];

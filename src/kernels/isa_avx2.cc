@@ -25,6 +25,8 @@ namespace {
 
 #include "kernels/loops.h"
 
+#include "kernels/split_sgd_loop.h"
+
 #include "kernels/table.h"
 
 }  // namespace

@@ -27,6 +27,8 @@ namespace {
 
 #include "kernels/loops.h"
 
+#include "kernels/split_sgd_loop.h"
+
 #include "kernels/table.h"
 
 }  // namespace

@@ -74,6 +74,8 @@ ReduceFn find_reduce(DType dtype, ReduceOp op) {
   return reducible(dtype, op) ? chosen_isa().table->at(dtype, op) : nullptr;
 }
 
+SplitSgdFn find_split_sgd() { return chosen_isa().table->split_sgd; }
+
 std::string_view instruction_set() { return chosen_isa().name; }
 
 void copy(void* dst, void* dst2, const void* src, std::size_t bytes) {

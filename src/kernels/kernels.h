@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -53,6 +54,26 @@ using ReduceFn = void (*)(std::span<const Source> src, std::span<const Target> d
 // Null if the pair is not reducible (see weft::reducible). kAvg and kPremulSum are kSum: the scale
 // says the rest.
 ReduceFn find_reduce(DType dtype, ReduceOp op);
+
+// One step of SGD on `count` weights whose two halves lie apart: see weft/optim.h. `momentum` is
+// null if there is none. Same bits on a thread that flushes denormals. Thread safe.
+struct SplitArrays {
+  std::uint16_t* high;
+  std::uint16_t* low;
+  const std::uint16_t* grad;
+  float* momentum;
+};
+struct SgdFactors {
+  float minus_lr;
+  float momentum;
+  float undamped;  // 1 - dampening
+  float weight_decay;
+  bool nesterov;
+  bool first;
+};
+using SplitSgdFn = void (*)(const SplitArrays& arrays, std::size_t count,
+                            const SgdFactors& factors);
+SplitSgdFn find_split_sgd();
 
 // dst = src, and dst2 = src where dst2 is given. Nothing is done where a target is the source
 // itself.

@@ -67,5 +67,6 @@ constexpr Table make_table() {
   fill_floating<Plain<double>>(row(DType::kF64));
   fill_complex<float>(row(DType::kC64));
   fill_complex<double>(row(DType::kC128));
+  table.split_sgd = split_sgd;
   return table;
 }
