@@ -59,10 +59,10 @@ def _settle() -> None:
 
 
 class Communicator(Collectives):
-    """A group of ranks that run collectives together. Made by `weft.init`, `from_mpi`, `from_group` or
-    `split`.
+    """A group of ranks that run collectives together.
 
-    As a context manager it closes itself, or aborts if the block raised.
+    Made by `weft.init`, `from_mpi`, `from_group` or `split`. As a context manager it closes itself,
+    or aborts if the block raised.
     """
 
     def __init__(self, core: _core.Communicator) -> None:

@@ -11,8 +11,8 @@ from weft.errors import InvalidArgument
 def process_group(group: Any, who: str, instead: str = "") -> Any:
     """`group` as its user gave it: a process group, or None for torch's default one.
 
-    Imports no torch: without it there is no group either. `instead` says what else the caller takes,
-    for the errors.
+    Imports no torch: without it there is no group either. `instead` says for the errors what else
+    the caller takes.
 
     Raises `InvalidArgument`, which starts with `who`: this rank is not in the group, there is no
     group, or `group` is something else.

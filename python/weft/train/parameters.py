@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from weft.errors import InvalidArgument, Mismatch
+from weft.train.agreement import described, digest, refuse_different, why_not_dense
 from weft.train.group import Group, exchange, group_of, raise_first
 
 _WHO = "broadcast_parameters"
@@ -57,15 +55,18 @@ def broadcast_parameters(
     Thread safe as the group's collectives are. No other thread may use the model meanwhile.
     """
     ranks = group_of(group, _WHO)
-    fault, tensors, mine = "", {}, {}
+    fault, tensors = "", {}
+    mine: dict[str, Any] = {}
     try:
         tensors = _tensors(model)
-        mine = {"source": _source(source), "loss": _loss(source, loss), "model": _digest(tensors)}
+        mine = {"source": _source(source), "loss": _loss(source, loss)}
+        mine["model"] = digest(described(tensors))
     except InvalidArgument as error:
         fault = str(error)
     every = exchange(ranks, {"fault": fault, **mine})
     raise_first([one["fault"] for one in every], _WHO)
-    _refuse_different(ranks, every, tensors)
+    _refuse_other_sources(every)
+    refuse_different(ranks, [one["model"] for one in every], described(tensors), _WHO)
     root = 0
     if source == "best":
         root = min(range(ranks.size), key=lambda rank: (every[rank]["loss"], rank))
@@ -82,29 +83,9 @@ def _tensors(model: Any) -> dict[str, Any]:
     found = {f"parameter {name}": one for name, one in model.named_parameters()}
     found |= {f"buffer {name}": one for name, one in model.named_buffers()}
     for name, tensor in found.items():
-        if why := _why_not(tensor):
+        if why := why_not_dense(tensor):
             raise InvalidArgument(f"{name} {why}")
     return {name: tensor.detach() for name, tensor in found.items()}
-
-
-def _why_not(tensor: Any) -> str:
-    """Why a tensor cannot be sent or written, and what to do; empty if it can."""
-    import torch
-
-    dtensors = sys.modules.get("torch.distributed.tensor")
-    if dtensors is not None and isinstance(tensor, dtensors.DTensor):
-        return "is a DTensor, whose ranks have different parts: broadcast before sharding"
-    if torch.nn.parameter.is_lazy(tensor):
-        return "is not initialized: run the model once, or give it its sizes"
-    if tensor.device.type != "cpu":
-        return f"is on the device {tensor.device}: move the model to the CPU first"
-    if tensor.layout != torch.strided or tensor.is_quantized:
-        return f"has the layout {tensor.layout}, dtype {tensor.dtype}: make it dense first"
-    if any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True)):
-        return "has elements that share memory (expand()): make it contiguous() first"
-    if tensor.is_inference() and not torch.is_inference_mode_enabled():
-        return "was made in inference mode: call this in inference mode, too, or clone() it"
-    return ""
 
 
 def _source(source: Any) -> str:
@@ -130,34 +111,14 @@ def _loss(source: str, loss: Any) -> float:
     return number
 
 
-def _described(tensors: dict[str, Any]) -> list[str]:
-    """Name, dtype and shape of each tensor, in order."""
-    return [f"{name}, {one.dtype} {list(one.shape)}" for name, one in tensors.items()]
-
-
-def _digest(tensors: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(_described(tensors)).encode()).hexdigest()
-
-
-def _refuse_different(ranks: Group, every: list[dict], tensors: dict[str, Any]) -> None:
-    """Raises `Mismatch` where ranks say different things. `every` is what all ranks said."""
+def _refuse_other_sources(every: list[dict]) -> None:
+    """Raises `Mismatch` where ranks give different sources. `every` is what all ranks said."""
     for rank, one in enumerate(every):
         if one["source"] != every[0]["source"]:
             raise Mismatch(
                 f"{_WHO}: rank {rank} has source {one['source']!r}, rank 0 "
                 f"{every[0]['source']!r}: give the same on all ranks"
             )
-    if all(one["model"] == every[0]["model"] for one in every):
-        return
-    models = exchange(ranks, _described(tensors))
-    rank = next(r for r, one in enumerate(models) if one != models[0])
-    most = max(len(models[0]), len(models[rank]))
-    theirs, first = (models[r] + ["nothing"] * (most - len(models[r])) for r in (rank, 0))
-    place = next(i for i in range(most) if theirs[i] != first[i])
-    raise Mismatch(
-        f"{_WHO}: models differ. Tensor {place} on rank {rank}: {theirs[place]}. On rank 0: "
-        f"{first[place]}. Make the same model on all ranks"
-    )
 
 
 def _send(ranks: Group, tensors: list[Any], root: int, average: bool) -> None:
