@@ -1,0 +1,102 @@
+"""Every rank gets the mean of all gradients and updates all parameters.
+
+    backward of layer    4   3   2   1 |                       next forward   1   2   3   4
+    on the wire              4   3   2   1   (1 and 2 may overtake 3 and 4)
+    update                             |                                      1   2   3   4
+
+The layer-wise scheme of CaffeGPI, with an allreduce in place of the trees: Kuehn, Keuper,
+Pfreundt, "Using GPI-2 for Distributed Memory Parallelization of the Caffe Toolbox to Speed up Deep
+Neural Network Training".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.errors import InvalidArgument
+from weft.request import Request
+from weft.train.sync.lanes import Lanes
+from weft.train.sync.layout import Bucket, Layout, Slot
+from weft.train.sync.strategy import Hyperparameters
+from weft.train.sync.updates import Updates
+from weft.train.sync.words import Words
+
+
+class Allreduce:
+    """`Strategy` "allreduce"."""
+
+    def __init__(self, layout: Layout, lanes: Lanes, updates: Updates, words: Words) -> None:
+        self._lanes, self._updates, self._words = lanes, updates, words
+        self._requests: dict[Bucket, Request] = {}
+        self._versions: dict[Slot, int] = {}
+
+    def prepare(self, bucket: Bucket) -> None:
+        bucket.place_gradients()
+
+    def start(self, bucket: Bucket) -> None:
+        lane = self._lanes.data[bucket.lane]
+        flat = bucket.gradients
+        self._requests[bucket] = self._lanes.start(
+            lane.allreduce, flat, "avg", out=flat, symmetric=True
+        )
+
+    def settle(self, bucket: Bucket) -> None:
+        if request := self._requests.pop(bucket, None):
+            self._lanes.wait(request)
+
+    def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
+        for slot in (slot for bucket in buckets for slot in bucket.slots):
+            if later:
+                slot.parameter.grad = slot.view
+                self._versions[slot] = slot.view._version
+            else:
+                slot.parameter.grad = slot.view if slot.used else None
+        if not later:
+            self._updates.run_all()
+
+    def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
+        self.settle(bucket)
+        self._words.hear()
+        self._refuse_written(bucket)
+        chosen: list[list[Any]] = [[] for _ in values]
+        cleared = [slot for slot in bucket.slots if slot.parameter.grad is None]
+        for slot in bucket.slots:
+            slot.parameter.grad = slot.view if slot.used else None
+            if slot.used:
+                chosen[slot.group].append(slot.parameter)
+        if any(chosen):
+            self._updates.run(values, chosen)
+        for slot in cleared:
+            slot.parameter.grad = None
+
+    def norm(self, buckets: list[Bucket], norm_type: float) -> Any:
+        import torch
+
+        return torch.nn.utils.get_total_norm(_used(buckets), norm_type)
+
+    def scale(self, buckets: list[Bucket], factor: Any) -> None:
+        for gradient in _used(buckets):
+            gradient.mul_(factor)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._updates.optimizer.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._updates.optimizer.load_state_dict(state)
+
+    def close(self) -> None:
+        pass
+
+    def _refuse_written(self, bucket: Bucket) -> None:
+        """A gradient that was written while it was averaged is wrong, perhaps on all ranks."""
+        for slot in bucket.slots:
+            if self._versions.pop(slot) != slot.view._version:
+                raise InvalidArgument(
+                    f"rank {self._lanes.rank}: GradientSync: the gradient of {slot.name} was "
+                    "written between step() and the end of its update: call zero_grad() of the "
+                    "GradientSync in place of the optimizer's or the model's, or finish() before"
+                )
+
+
+def _used(buckets: list[Bucket]) -> list[Any]:
+    return [slot.view for bucket in buckets for slot in bucket.slots if slot.used]

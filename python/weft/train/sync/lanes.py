@@ -1,0 +1,74 @@
+"""The communicators of a `GradientSync`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.communicator import Communicator
+from weft.errors import Aborted
+from weft.request import Request
+from weft.train.group import CommunicatorGroup, ProcessGroup
+
+PRIORITIES = 3
+"""Lanes with priorities. Layers in the first third of the buckets are on the first lane."""
+
+
+class Lanes:
+    """Communicators of the same ranks, for gradients by priority and for words about them.
+
+    They are new, so their collectives need no order among those of the user's groups. They end
+    together: an error on one of them aborts all, so that a peer that waits on another one is told.
+
+    Not thread safe.
+    """
+
+    def __init__(self, group: CommunicatorGroup | ProcessGroup, count: int) -> None:
+        """Collective over `group`."""
+        if isinstance(group, CommunicatorGroup):
+            self.control = _same_ranks(group.comm)
+        else:
+            self.control = Communicator.from_group(group.group)
+        self.data = [_same_ranks(self.control) for _ in range(count)]
+        self.dead = ""
+        """The first error; empty while all is well."""
+        self.rank, self.size = self.control.rank, self.control.size
+
+    def start(self, call: Callable[..., Any], *args: Any, **options: Any) -> Request:
+        """Starts a collective of one of the communicators."""
+        return self.guard(call, *args, async_op=True, **options)
+
+    def wait(self, request: Request) -> None:
+        """Waits until `request` has finished."""
+        self.guard(request.wait)
+
+    def guard(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Calls; if that raises, all communicators end with the error's text.
+
+        Raises `Aborted` if an earlier call has raised.
+        """
+        if self.dead:
+            raise Aborted(f"rank {self.rank}: GradientSync: it has ended: {self.dead}")
+        try:
+            return call(*args, **options)
+        except BaseException as error:
+            if not self.dead:
+                self._abort(f"{type(error).__name__}: {error}")
+            raise
+
+    def _abort(self, why: str) -> None:
+        """Ends what is under way here and on the peers, which see `Aborted` with `why`."""
+        self.dead = why
+        for comm in [self.control, *self.data]:
+            comm.abort(f"rank {self.rank}: {why}")
+
+    def close(self) -> None:
+        """Leaves. May be called again."""
+        for comm in [*self.data, self.control]:
+            comm.close()
+
+
+def _same_ranks(comm: Communicator) -> Communicator:
+    made = comm.split(0, comm.rank)
+    assert made is not None
+    return made

@@ -1,0 +1,121 @@
+"""The user's optimizer, run on some of its parameters with the hyperparameters of one step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from weft.errors import InvalidArgument
+
+# Of torch.optim. They compute each element of a parameter from its own gradient and state.
+_ELEMENTWISE = (
+    "SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adamax", "NAdam", "RAdam", "Rprop", "ASGD",
+    "Adadelta",
+)  # fmt: skip
+# These look at a whole parameter, but at no other one.
+_SEPARATE = ("Adafactor", "Muon")
+
+
+def is_elementwise(optimizer: Any) -> bool:
+    """Whether the optimizer is one of torch's that may update parts of a parameter."""
+    return _is_one_of(optimizer, _ELEMENTWISE)
+
+
+def is_separate(optimizer: Any) -> bool:
+    """Whether it is one of torch's that may update parameters one after another."""
+    return _is_one_of(optimizer, _ELEMENTWISE + _SEPARATE)
+
+
+def elementwise_names() -> str:
+    """For errors."""
+    return ", ".join(_ELEMENTWISE)
+
+
+def _is_one_of(optimizer: Any, names: tuple[str, ...]) -> bool:
+    import torch
+
+    # A subclass may override anything.
+    return type(optimizer) in [getattr(torch.optim, n) for n in names if hasattr(torch.optim, n)]
+
+
+class Updates:
+    """Runs `optimizer.step()`. Not thread safe: for that long its groups are others."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.optimizer = optimizer
+        self.has_hooks = bool(
+            optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks
+        )
+        self._running = False
+        self._guard = optimizer.register_step_pre_hook(self._refuse_direct_step)
+        self._parameters = self._sizes()
+
+    def hyperparameters(self) -> list[dict[str, Any]]:
+        """Those of each group as they are now, for an update that runs later."""
+        if self._sizes() != self._parameters:
+            raise InvalidArgument(
+                "GradientSync: the optimizer's parameter groups were changed: make a new "
+                "GradientSync after add_param_group()"
+            )
+        return [
+            {
+                key: value.clone() if hasattr(value, "clone") else value
+                for key, value in group.items()
+                if key != "params"
+            }
+            for group in self.optimizer.param_groups
+        ]
+
+    def run_all(self) -> None:
+        """A step on all parameters that have a gradient."""
+        with self._allowed():
+            self.optimizer.step()
+
+    def run(
+        self, hyperparameters: list[dict[str, Any]], chosen: list[list[Any]], state: Any = None
+    ) -> None:
+        """A step on `chosen`, parameters by group. `state`: theirs, if not the optimizer's own."""
+        optimizer = self.optimizer
+        groups, own = optimizer.param_groups, optimizer.state
+        optimizer.param_groups = [
+            {"params": parameters, **values}
+            for values, parameters in zip(hyperparameters, chosen, strict=True)
+            if parameters
+        ]
+        optimizer.state = own if state is None else state
+        try:
+            with self._allowed():
+                optimizer.step()
+        finally:
+            optimizer.param_groups, optimizer.state = groups, own
+
+    def note_step(self) -> None:
+        """Tells schedulers of the learning rate that a step was made, although it may run later."""
+        self.optimizer._opt_called = True
+
+    def close(self) -> None:
+        """The optimizer may be used by itself again."""
+        self._guard.remove()
+
+    @contextmanager
+    def _allowed(self) -> Iterator[None]:
+        import torch
+
+        self._running = True
+        try:
+            # The state that a first step makes has to outlive a forward pass in inference mode.
+            with torch.inference_mode(False):
+                yield
+        finally:
+            self._running = False
+
+    def _refuse_direct_step(self, *_: Any) -> None:
+        if not self._running:
+            raise InvalidArgument(
+                "optimizer.step() would use gradients that are not averaged: call step() of the "
+                "GradientSync, or close() it first"
+            )
+
+    def _sizes(self) -> list[int]:
+        return [len(group["params"]) for group in self.optimizer.param_groups]

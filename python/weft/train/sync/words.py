@@ -1,0 +1,65 @@
+"""What the ranks tell each other about a round, beside the gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.errors import Mismatch
+from weft.request import Request
+from weft.train.sync.lanes import Lanes
+from weft.train.sync.layout import Slot
+
+# What each rank says of each parameter. A byte each, joined by "or".
+_USED, _TRAINED, _FROZEN = 1, 2, 4
+
+
+class Words:
+    """One small allreduce a round: which parameters have a gradient on any rank.
+
+    It also finds ranks that are not in the same round, whose gradients must not be averaged. Not
+    thread safe.
+    """
+
+    def __init__(self, slots: list[Slot], lanes: Lanes) -> None:
+        self._slots, self._lanes = slots, lanes
+        self._bytes = np.zeros(len(slots) + 2, np.uint8)
+        self._request: Request | None = None
+
+    def say(self, number: int) -> None:
+        """Starts to tell what this rank has in the round with this number."""
+        self._bytes[:2] = number % 256, 255 - number % 256
+        self._bytes[2:] = [_said_of(slot) for slot in self._slots]
+        self._request = self._lanes.start(
+            self._lanes.control.allreduce, self._bytes, "bit_or", out=self._bytes
+        )
+
+    def hear(self) -> None:
+        """Waits for what all ranks said; `Slot.used` then has it. Does nothing the second time."""
+        if self._request is None:
+            return
+        self._lanes.wait(self._request)
+        self._request = None
+        said = self._bytes[2:].tolist()
+        if what := self._differs(said):
+            raise Mismatch(f"rank {self._lanes.rank}: GradientSync: {what}")
+        for slot, word in zip(self._slots, said, strict=True):
+            slot.used = bool(word & _USED)
+
+    def _differs(self, said: list[int]) -> str:
+        if self._bytes[0] & self._bytes[1]:
+            return (
+                "ranks have made different numbers of backward passes: make the same number "
+                "between two steps on every rank, or put all but the last under no_sync()"
+            )
+        for slot, word in zip(self._slots, said, strict=True):
+            if word & _TRAINED and word & _FROZEN:
+                return (
+                    f"{slot.name} requires a gradient on some ranks and is frozen on others: set "
+                    "requires_grad alike on all ranks"
+                )
+        return ""
+
+
+def _said_of(slot: Slot) -> int:
+    used = _USED if slot.parameter.grad is not None else 0
+    return used | (_TRAINED if slot.parameter.requires_grad else _FROZEN)
