@@ -108,6 +108,7 @@ class GradientSync:
             self._layout, self._before_forward, self._before_gradient, self._after_gradient
         )
         self._passes.before_state(optimizer, self.finish)
+        self._closed = False
 
     def step(self, closure: None = None) -> None:
         """Takes a step with the mean of all ranks' gradients. Collective.
@@ -200,18 +201,21 @@ class GradientSync:
         self._strategy.load_state_dict(state_dict)
 
     def close(self) -> None:
-        """Finishes, removes the hooks and leaves the communicators. May be called again."""
+        """Finishes, removes the hooks and leaves the communicators. Collective.
+
+        The optimizer may then be used by itself. With "sharded" it first gets its whole state; if
+        the GradientSync is dead, the state is lost, and the optimizer refuses to step. May be
+        called again.
+        """
         if self._closed:
             return
         self._closed = True
         if not self._lanes.dead:
             self.finish()
+            self._lanes.guard(self._strategy.close)
+            self._updates.close()
         self._passes.close()
-        self._updates.close()
-        self._strategy.close()
         self._lanes.close()
-
-    _closed = False
 
     def _step(self, values: Hyperparameters) -> None:
         self._finish_updates()

@@ -59,5 +59,6 @@ class Strategy(Protocol):
 def strategies() -> dict[str, Callable[[Layout, Lanes, Updates, Words], Strategy]]:
     """Constructors by name."""
     from weft.train.sync.allreduce import Allreduce
+    from weft.train.sync.sharded import Sharded
 
-    return {"allreduce": Allreduce}
+    return {"allreduce": Allreduce, "sharded": Sharded}

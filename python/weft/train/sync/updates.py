@@ -67,6 +67,11 @@ class Updates:
             for group in self.optimizer.param_groups
         ]
 
+    def order(self) -> dict[Any, int]:
+        """The number of each parameter in `optimizer.state_dict()`."""
+        groups = self.optimizer.param_groups
+        return {p: i for i, p in enumerate(p for group in groups for p in group["params"])}
+
     def run_all(self) -> None:
         """A step on all parameters that have a gradient."""
         with self._allowed():

@@ -1,0 +1,178 @@
+"""Every rank gets the mean gradients of its shard, updates it, and sends it to all ranks.
+
+    backward of layer    3   2   1 |            step()            | next forward   1   2   3
+    reduce_scatter       3   2   1 |                              |
+    update of the shard            |   3   2   1                  |
+    allgather                      |     3   2   1 ..........     |   (1 may overtake 2 and 3)
+
+The wire carries what an allreduce does, and the optimizer's state is divided by the ranks: stage 1
+and 2 of Rajbhandari, Rasley, Ruwase, He, "ZeRO: Memory Optimizations Toward Training Trillion
+Parameter Models", a layer at a time. `step()` waits for the gradients, so that nothing that other
+ranks need is left for later. The parameters travel under the next forward pass.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from weft.errors import InvalidArgument
+from weft.request import Request
+from weft.train.sync.lanes import Lanes
+from weft.train.sync.layout import Bucket, Layout
+from weft.train.sync.shard_state import gathered
+from weft.train.sync.shards import Piece, Shard, cut, make_shard
+from weft.train.sync.strategy import Hyperparameters
+from weft.train.sync.updates import Updates
+from weft.train.sync.words import Words
+
+
+class Sharded:
+    """`Strategy` "sharded"."""
+
+    def __init__(self, layout: Layout, lanes: Lanes, updates: Updates, words: Words) -> None:
+        self._layout, self._lanes, self._updates, self._words = layout, lanes, updates, words
+        self._shards: dict[Bucket, Shard] = {}
+        self._reducing: dict[Bucket, Request] = {}
+        self._gathering: dict[Bucket, Request] = {}
+        self._state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        for bucket in layout.buckets:
+            if any(slot.parameter.requires_grad for slot in bucket.slots):
+                self.prepare(bucket)
+        self._mine = False
+        optimizer = updates.optimizer
+        self._guards = [
+            optimizer.register_state_dict_pre_hook(lambda _: self._refuse_direct("state_dict")),
+            optimizer.register_load_state_dict_pre_hook(
+                lambda *_: self._refuse_direct("load_state_dict")
+            ),
+        ]
+
+    def prepare(self, bucket: Bucket) -> None:
+        bucket.place_gradients()
+        if bucket not in self._shards:
+            shard = make_shard(bucket, self._lanes.rank, self._lanes.size)
+            self._shards[bucket] = shard
+            state = self._updates.optimizer.state
+            self._state.update(cut(state, shard.pieces))
+            for slot in bucket.slots:
+                state.pop(slot.parameter, None)
+
+    def start(self, bucket: Bucket) -> None:
+        shard = self._shards[bucket]
+        self._refuse_moved(shard)
+        self._reducing[bucket] = self._lanes.start(
+            self._lanes.data[bucket.lane].reduce_scatter,
+            bucket.gradients,
+            "avg",
+            out=shard.gradient,
+            symmetric=True,
+        )
+
+    def settle(self, bucket: Bucket) -> None:
+        if request := self._reducing.pop(bucket, None):
+            self._lanes.wait(request)
+
+    def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
+        self._words.hear()
+        for bucket in reversed(buckets):
+            self.settle(bucket)
+            shard = self._shards[bucket]
+            self._update(shard, values)
+            self._gathering[bucket] = self._lanes.start(
+                self._lanes.data[bucket.lane].allgather,
+                shard.mine,
+                out=shard.parameters,
+                symmetric=True,
+            )
+        if not later:
+            for bucket in buckets:
+                self.finish_update(bucket, values)
+
+    def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
+        if request := self._gathering.pop(bucket, None):
+            self._lanes.wait(request)
+
+    def norm(self, buckets: list[Bucket], norm_type: float) -> Any:
+        import torch
+
+        if not norm_type > 0:
+            raise InvalidArgument(
+                f"rank {self._lanes.rank}: clip_grad_norm_: norm_type is {norm_type}: "
+                'strategy "sharded" has norms above 0, and infinity'
+            )
+        whole = np.isinf(norm_type)
+        mine = torch.nn.utils.get_total_norm([p.gradient for p in self._used(buckets)], norm_type)
+        part = mine.double() if whole else mine.double() ** norm_type
+        total = self._lanes.control.allreduce(part.reshape(1), "max" if whole else "sum")[0]
+        return (total if whole else total ** (1 / norm_type)).to(mine.dtype)
+
+    def scale(self, buckets: list[Bucket], factor: Any) -> None:
+        for piece in self._used(buckets):
+            piece.gradient.mul_(factor)
+        for bucket in buckets:  # what a further backward pass adds to
+            bucket.gradients.mul_(factor)
+
+    def state_dict(self) -> dict[str, Any]:
+        self._mine = True
+        try:
+            whole = self._updates.optimizer.state_dict()
+        finally:
+            self._mine = False
+        slots, pieces = self._layout.slots, self._pieces()
+        whole["state"] = gathered(self._state, pieces, slots, self._lanes, self._updates)
+        return whole
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        optimizer = self._updates.optimizer
+        self._mine = True
+        try:
+            optimizer.load_state_dict(state)
+        finally:
+            self._mine = False
+        self._state = cut(optimizer.state, self._pieces())
+        for piece in self._pieces():
+            optimizer.state.pop(piece.slot.parameter, None)
+
+    def close(self) -> None:
+        """Gives the optimizer its whole state. Collective."""
+        whole = self.state_dict()
+        for guard in self._guards:
+            guard.remove()
+        self._updates.optimizer.load_state_dict(whole)
+
+    def _update(self, shard: Shard, values: Hyperparameters) -> None:
+        shard.mine.copy_(shard.source)  # the user may have written parameters
+        chosen: list[list[Any]] = [[] for _ in values]
+        for piece in shard.pieces:
+            if piece.slot.used:
+                piece.parameter.grad = piece.gradient
+                chosen[piece.slot.group].append(piece.parameter)
+        if any(chosen):
+            self._updates.run(values, chosen, self._state)
+
+    def _pieces(self) -> list[Piece]:
+        return [piece for shard in self._shards.values() for piece in shard.pieces]
+
+    def _used(self, buckets: list[Bucket]) -> list[Piece]:
+        pieces = [piece for bucket in buckets for piece in self._shards[bucket].pieces]
+        return [piece for piece in pieces if piece.slot.used]
+
+    def _refuse_moved(self, shard: Shard) -> None:
+        base, size = shard.parameters.data_ptr(), shard.bucket.dtype.itemsize
+        for slot in shard.bucket.slots:
+            if slot.count and slot.parameter.data_ptr() != base + slot.start * size:
+                raise InvalidArgument(
+                    f"rank {self._lanes.rank}: GradientSync: {slot.name} was moved out of the "
+                    'memory of strategy "sharded": write its values in place (copy_), and convert '
+                    "or move the model before making the GradientSync"
+                )
+
+    def _refuse_direct(self, method: str) -> None:
+        if not self._mine:
+            raise InvalidArgument(
+                f"rank {self._lanes.rank}: optimizer.{method}(): the ranks have parts of its "
+                f"state: call {method}() of the GradientSync, on all ranks"
+            )

@@ -1,0 +1,109 @@
+"""This rank's shard of each bucket, and the state that the optimizer keeps for it.
+
+    bucket of two parameters      | a a a a a | b b b b b b b . |      (. is padding)
+    shards of ranks 0, 1 and 2    |---- 0 ----|---- 1 ----|---- 2 ----|
+    pieces of rank 1                          a | b b b b
+
+A piece is the part of one parameter in one shard. To the optimizer it is a parameter of its own, so
+that groups, frozen and unused parameters stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from weft.train.sync.layout import Bucket, Slot, symmetric
+
+# State that is one number for a parameter, also if the parameter has one element.
+_NUMBERS = ("step", "eta", "mu", "mu_product")
+
+
+@dataclass(eq=False)
+class Piece:
+    """Elements [first, last) of a slot's memory, which this rank updates."""
+
+    slot: Slot
+    first: int
+    last: int
+    parameter: Any
+    gradient: Any
+
+
+@dataclass(eq=False)
+class Shard:
+    """The memory of a bucket under the strategy "sharded". All of it is symmetric."""
+
+    bucket: Bucket
+    parameters: Any = field(repr=False)
+    """All parameters, flat. The model's parameters are views of it."""
+    mine: Any = field(repr=False)
+    """A copy of this rank's part of it, where the optimizer works."""
+    gradient: Any = field(repr=False)
+    """The mean gradient of this part."""
+    source: Any = field(repr=False)
+    """This rank's part of `parameters`."""
+    pieces: list[Piece] = field(default_factory=list)
+
+
+def make_shard(bucket: Bucket, rank: int, ranks: int) -> Shard:
+    """Moves the bucket's parameters into memory of its own. Their values stay."""
+    import torch
+
+    length = bucket.length // ranks
+    flat = symmetric(bucket.length, bucket.dtype)
+    shard = Shard(
+        bucket,
+        flat,
+        symmetric(length, bucket.dtype),
+        symmetric(length, bucket.dtype),
+        flat[rank * length : (rank + 1) * length],
+    )
+    for slot in bucket.slots:
+        place = slot.place(flat)
+        place.copy_(slot.parameter.detach())
+        slot.parameter.data = place
+        first, last = range_of(slot, bucket, rank, ranks)
+        if first < last:
+            start = slot.start + first - rank * length
+            part = slice(start, start + last - first)
+            parameter = torch.nn.Parameter(shard.mine[part])
+            shard.pieces.append(Piece(slot, first, last, parameter, shard.gradient[part]))
+    return shard
+
+
+def range_of(slot: Slot, bucket: Bucket, rank: int, ranks: int) -> tuple[int, int]:
+    """The elements of a slot's memory that are in a rank's shard: [first, last)."""
+    length = bucket.length // ranks
+    first = min(max(rank * length - slot.start, 0), slot.count)
+    last = min(max((rank + 1) * length - slot.start, 0), slot.count)
+    return first, last
+
+
+def cut(state: dict[Any, Any], pieces: list[Piece]) -> defaultdict[Any, dict[str, Any]]:
+    """The state of pieces, from that of whole parameters."""
+    made: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+    for piece in pieces:
+        for key, value in state.get(piece.slot.parameter, {}).items():
+            made[piece.parameter][key] = _part(key, value, piece)
+    return made
+
+
+def _part(key: str, value: Any, piece: Piece) -> Any:
+    import torch
+
+    parameter = piece.slot.parameter
+    single = parameter.dim() == 0 and key in _NUMBERS
+    if single or not torch.is_tensor(value) or value.shape != parameter.shape:
+        return value.clone() if torch.is_tensor(value) else value
+    return in_memory_order(value, parameter)[piece.first : piece.last].clone()
+
+
+def in_memory_order(value: Any, parameter: Any) -> Any:
+    """The elements of `value` as a flat tensor, in the order of the parameter's memory."""
+    import torch
+
+    flat = torch.empty(parameter.numel(), dtype=value.dtype)
+    flat.as_strided(parameter.shape, parameter.stride()).copy_(value)
+    return flat
