@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,10 @@ struct CommunicatorOptions {
   // they do not. Equal on all ranks. Empty: WEFT_WIRE. A named algorithm that does not support it
   // is refused with Unsupported. Not together with `reproducible`.
   std::string wire = {};
+  // Where communicators of one fabric have calls under way at the same time, those of the highest
+  // priority go first. Whenever they can go, a call of a lower priority stops at the end of a
+  // chunk. Equal on all ranks, else InvalidArgument on all.
+  int priority = 0;
 };
 
 inline constexpr int kAnySource = -1;
@@ -82,6 +87,7 @@ class Communicator {
   int size() const;
   std::chrono::milliseconds timeout() const;
   void set_timeout(std::chrono::milliseconds timeout);
+  int priority() const;  // see CommunicatorOptions
   const std::shared_ptr<Fabric>& fabric() const;
   // The node of each rank. Nodes count from 0 in the order of their first ranks. Ranks of one node
   // have the same kernel, network namespace and WEFT_NODE, which sharing memory needs.
@@ -105,8 +111,10 @@ class Communicator {
   Request irecv_reserved(void* data, std::size_t count, DType dtype, int source, int tag);
 
   // Collective: ranks with the same color form a new communicator, ordered by (key, rank).
-  // Null for a negative color.
-  std::shared_ptr<Communicator> split(int color, int key);
+  // Null for a negative color. `priority`: see CommunicatorOptions; by default this one's. If ranks
+  // with the same color give different ones, all ranks throw InvalidArgument, and this communicator
+  // goes on.
+  std::shared_ptr<Communicator> split(int color, int key, std::optional<int> priority = {});
 
   // Ends everything that is in flight here and on the peers. The peers see Aborted with `why`, also
   // in a call that this rank has finished, if they wait in it for another rank.

@@ -48,7 +48,8 @@ class PyRequest {
 };
 
 weft::CommunicatorOptions options_of(double timeout, bool reproducible, const std::string& tuning,
-                                     const std::string& fabric, const std::string& wire) {
+                                     const std::string& fabric, const std::string& wire,
+                                     int priority) {
   weft::CommunicatorOptions options;
   options.timeout = milliseconds(timeout);
   options.interrupt = check_signals;
@@ -56,6 +57,7 @@ weft::CommunicatorOptions options_of(double timeout, bool reproducible, const st
   options.tuning = tuning;
   options.fabric_name = fabric;
   options.wire = wire;
+  options.priority = priority;
   return options;
 }
 
@@ -79,22 +81,24 @@ class PyCommunicator {
 
   static PyCommunicator create(nb::object store, int rank, int size, double timeout,
                                bool reproducible, std::string tuning, std::string fabric,
-                               std::string wire) {
-    const auto options = options_of(timeout, reproducible, tuning, fabric, wire);
+                               std::string wire, int priority) {
+    const auto options = options_of(timeout, reproducible, tuning, fabric, wire, priority);
     std::shared_ptr<weft::Store> shared = store_of(std::move(store));
     nb::gil_scoped_release release;
     return PyCommunicator(weft::Communicator::create(shared, rank, size, options));
   }
 
   static PyCommunicator from_mpi(std::uintptr_t handle, double timeout, bool reproducible,
-                                 std::string tuning, std::string fabric, std::string wire) {
-    const auto options = options_of(timeout, reproducible, tuning, fabric, wire);
+                                 std::string tuning, std::string fabric, std::string wire,
+                                 int priority) {
+    const auto options = options_of(timeout, reproducible, tuning, fabric, wire, priority);
     nb::gil_scoped_release release;
     return PyCommunicator(weft::Communicator::from_mpi(handle, options));
   }
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  int priority() const { return open()->priority(); }
   double timeout() const { return static_cast<double>(open()->timeout().count()) / 1000.0; }
   void set_timeout(double seconds) { open()->set_timeout(milliseconds(seconds)); }
   bool closed() const { return comm_ == nullptr; }
@@ -130,9 +134,9 @@ class PyCommunicator {
     });
   }
 
-  std::optional<PyCommunicator> split(int color, int key) {
+  std::optional<PyCommunicator> split(int color, int key, std::optional<int> priority) {
     return without_gil([&](auto& comm) -> std::optional<PyCommunicator> {
-      auto part = comm.split(color, key);
+      auto part = comm.split(color, key, priority);
       if (!part) return std::nullopt;
       return PyCommunicator(std::move(part));
     });
@@ -243,20 +247,23 @@ void bind_communicator(nb::module_& m) {
   nb::class_<PyCommunicator> type(m, "Communicator");
   type.def_static("create", &PyCommunicator::create, nb::arg("store"), nb::arg("rank"),
                   nb::arg("size"), nb::arg("timeout"), nb::arg("reproducible") = false,
-                  nb::arg("tuning") = "", nb::arg("fabric") = "", nb::arg("wire") = "")
+                  nb::arg("tuning") = "", nb::arg("fabric") = "", nb::arg("wire") = "",
+                  nb::arg("priority") = 0)
       .def_static("from_mpi", &PyCommunicator::from_mpi, nb::arg("handle"), nb::arg("timeout"),
                   nb::arg("reproducible") = false, nb::arg("tuning") = "", nb::arg("fabric") = "",
-                  nb::arg("wire") = "")
+                  nb::arg("wire") = "", nb::arg("priority") = 0)
       .def_prop_ro("rank", &PyCommunicator::rank)
       .def_prop_ro("size", &PyCommunicator::size)
       .def_prop_rw("timeout", &PyCommunicator::timeout, &PyCommunicator::set_timeout)
+      .def_prop_ro("priority", &PyCommunicator::priority)
       .def_prop_ro("closed", &PyCommunicator::closed)
       .def("isend", &PyCommunicator::isend, nb::arg("x"), nb::arg("destination"), nb::arg("tag"))
       .def("irecv", &PyCommunicator::irecv, nb::arg("out"), nb::arg("source"), nb::arg("tag"))
       .def("algorithm_for", &PyCommunicator::algorithm_for, nb::arg("collective"), nb::arg("count"),
            nb::arg("dtype"), nb::arg("op") = "sum", nb::arg("root") = 0, nb::arg("algorithm") = "",
            nb::arg("symmetric") = false)
-      .def("split", &PyCommunicator::split, nb::arg("color"), nb::arg("key"))
+      .def("split", &PyCommunicator::split, nb::arg("color"), nb::arg("key"),
+           nb::arg("priority").none() = nb::none())
       .def("abort", &PyCommunicator::abort, nb::arg("why"))
       .def("settle", &PyCommunicator::settle, nb::arg("seconds"))
       .def("close", &PyCommunicator::close);

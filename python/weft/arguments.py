@@ -94,6 +94,7 @@ _CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
     "why": text,
     "fabric": text,
     "wire": text,
+    "priority": whole,
     "reproducible": flag,
 }
 

@@ -79,6 +79,7 @@ class Communicator(Collectives):
         reproducible: bool = False,
         tuning: str | os.PathLike[str] = "",
         wire: str = "",
+        priority: int = 0,
     ) -> Communicator:
         """Collective over mpi4py's `comm`: a communicator of its ranks, in their order.
 
@@ -95,7 +96,7 @@ class Communicator(Collectives):
         """
         from weft import join
 
-        return join.from_mpi(comm, timeout, reproducible, tuning, fabric, wire)
+        return join.from_mpi(comm, timeout, reproducible, tuning, fabric, wire, priority)
 
     @classmethod
     def from_group(
@@ -168,14 +169,28 @@ class Communicator(Collectives):
         request.wait()
         return request.source
 
-    def split(self, color: int, key: int = 0) -> Communicator | None:
+    @property
+    def priority(self) -> int:
+        """As given to `weft.init` or `split`: calls of a higher priority go first."""
+        return self._core.priority
+
+    def split(
+        self, color: int, key: int = 0, *, priority: int | None = None
+    ) -> Communicator | None:
         """Collective: a communicator of the ranks with the same color, ordered by (key, rank).
 
-        None for a negative color.
+        None for a negative color. `priority` is that of `weft.init`, equal on all ranks of a color;
+        by default this communicator's.
+
+        Raises:
+            InvalidArgument: ranks of one color give different priorities. All ranks of this
+                communicator raise it; the communicator goes on.
         """
         who = f"rank {self.rank}: split"
         part = self._core.split(
-            arguments.whole(color, f"{who}: color"), arguments.whole(key, f"{who}: key")
+            arguments.whole(color, f"{who}: color"),
+            arguments.whole(key, f"{who}: key"),
+            None if priority is None else arguments.whole(priority, f"{who}: priority"),
         )
         return None if part is None else Communicator(part)
 

@@ -23,6 +23,7 @@ def init(
     tuning: str | os.PathLike[str] = "",
     fabric: str = "",
     wire: str = "",
+    priority: int = 0,
 ) -> Communicator:
     """Joins the other ranks: collective over all `size` of them.
 
@@ -57,6 +58,9 @@ def init(
             types, nothing changes. Equal on all ranks; by default what WEFT_WIRE says, "none" for
             as they are. An algorithm that is named in a call and cannot raises `Unsupported`. Not
             together with `reproducible`.
+        priority: where communicators of one process have calls under way at the same time, those
+            of the highest priority go first. Whenever they can go, a call of a lower priority stops
+            at the end of a chunk. Equal on all ranks.
 
     Raises:
         Timeout: naming the ranks that did not come, or a peer that does not answer and its address.
@@ -64,13 +68,14 @@ def init(
         Mismatch: where ranks run other versions of Weft, with both and their hosts.
         InvalidArgument: where rank, size or rendezvous is not known, saying the ways to give it;
             where RANK contradicts what the launcher says; where the tuning file or a variable of
-            the environment is wrong, or ranks say different wires, on all ranks.
+            the environment is wrong, or ranks say different wires or priorities,
+            on all ranks.
         Unsupported: where the fabric cannot reach all ranks, saying why.
     """
     warn_of_unknown_variables()
     rank, size = place(rank, size)
     who = f"rank {rank}: init"
-    options = _options(who, timeout, reproducible, tuning, fabric, wire)
+    options = _options(who, timeout, reproducible, tuning, fabric, wire, priority)
     store = find(rendezvous, rank, size, options[0])
     return _joined(_core.Communicator.create(store, rank, size, *options))
 
@@ -82,6 +87,7 @@ def from_mpi(
     tuning: str | os.PathLike[str],
     fabric: str | None,
     wire: str,
+    priority: int,
 ) -> Communicator:
     """`Communicator.from_mpi`."""
     warn_of_unknown_variables()
@@ -93,7 +99,7 @@ def from_mpi(
         )
     if not mpi.Is_initialized():
         raise InvalidArgument(f"{who}: MPI is not initialised: call MPI.Init_thread() before")
-    options = _options(who, timeout, reproducible, tuning, fabric or "", wire)
+    options = _options(who, timeout, reproducible, tuning, fabric or "", wire, priority)
     return _joined(_core.Communicator.from_mpi(mpi._handleof(comm), *options))
 
 
@@ -125,13 +131,16 @@ def _options(
     tuning: str | os.PathLike[str],
     fabric: str,
     wire: str,
-) -> tuple[float, bool, str, str, str]:
+    priority: int,
+) -> tuple[float, bool, str, str, str, int]:
     """As the core takes them."""
     timeout = arguments.seconds(timeout, f"{who}: timeout")
-    arguments.refuse_wrong(who, reproducible=reproducible, fabric=fabric, wire=wire)
+    arguments.refuse_wrong(
+        who, reproducible=reproducible, fabric=fabric, wire=wire, priority=priority
+    )
     if not isinstance(tuning, (str, os.PathLike)):
         raise InvalidArgument(f"{who}: tuning is {tuning!r}: give the path of a file")
-    return timeout, reproducible, os.fspath(tuning), fabric, wire
+    return timeout, reproducible, os.fspath(tuning), fabric, wire, priority
 
 
 def _joined(core: _core.Communicator) -> Communicator:

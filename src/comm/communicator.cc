@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 
 #include "comm/introduce.h"
 #include "comm/planner.h"
@@ -21,13 +22,49 @@ void check_timeout(int rank, std::chrono::milliseconds timeout) {
                           std::to_string(timeout.count()) + " ms: give one above zero");
 }
 
+// What a rank asks of split().
+struct Asked {
+  int color, key, priority;
+};
+
+std::string to_text(const Asked& asked) {
+  return join_words(
+      {std::to_string(asked.color), std::to_string(asked.key), std::to_string(asked.priority)});
+}
+
+std::vector<Asked> parse_asked(const std::vector<std::string>& all) {
+  std::vector<Asked> asked;
+  for (const std::string& text : all) {
+    const std::vector<std::string> words = split_words(text, 3);
+    asked.push_back({std::stoi(words[0]), std::stoi(words[1]), std::stoi(words[2])});
+  }
+  return asked;
+}
+
+// All ranks look at all colors, so that all throw the same.
+void check_same_priority(const std::vector<Asked>& asked) {
+  std::map<int, std::size_t> first;  // rank of each color
+  for (std::size_t rank = 0; rank < asked.size(); ++rank) {
+    if (asked[rank].color < 0) continue;
+    const std::size_t other = first.emplace(asked[rank].color, rank).first->second;
+    if (asked[rank].priority == asked[other].priority) continue;
+    throw InvalidArgument("split: rank " + std::to_string(other) + " gives color " +
+                          std::to_string(asked[rank].color) + " the priority " +
+                          std::to_string(asked[other].priority) + ", rank " + std::to_string(rank) +
+                          " " + std::to_string(asked[rank].priority) +
+                          ": give the same on every rank of a color");
+  }
+}
+
 }  // namespace
 
 struct Communicator::Impl {
-  Impl(int rank, int size, std::chrono::milliseconds timeout, std::shared_ptr<Fabric> fabric,
-       Members members, const Settings& settings, std::function<void()> interrupt)
+  Impl(int rank, int size, std::chrono::milliseconds timeout, int priority,
+       std::shared_ptr<Fabric> fabric, Members members, const Settings& settings,
+       std::function<void()> interrupt)
       : rank(rank),
         size(size),
+        priority(priority),
         timeout(timeout.count()),
         fabric(fabric),
         engine(Engine::of(fabric)),
@@ -36,7 +73,7 @@ struct Communicator::Impl {
         interrupt(std::move(interrupt)),
         planner(rank, size, settings, fabric) {}
 
-  const int rank, size;
+  const int rank, size, priority;
   std::atomic<std::chrono::milliseconds::rep> timeout;
   const std::shared_ptr<Fabric> fabric;
   const std::shared_ptr<Engine> engine;
@@ -58,9 +95,10 @@ struct Communicator::Impl {
   void open(const Exchange& exchange, Clock::time_point deadline) {
     auto endpoints = open_endpoints(*fabric, 2, members.addresses, rank, exchange, deadline);
     planner.run_on(*endpoints[0]);
-    lane = std::make_unique<Lane>(engine, std::move(endpoints[0]), rank, size, fate, interrupt);
+    lane = std::make_unique<Lane>(engine, std::move(endpoints[0]), rank, size, fate, interrupt,
+                                  priority);
     transfers = std::make_unique<PointToPoint>(engine, std::move(endpoints[1]), rank, size, fate,
-                                               interrupt, planner);
+                                               interrupt, planner, priority);
   }
 
   // Users' tags go as they are, reserved ones below 0.
@@ -102,8 +140,9 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
   auto deadline = Clock::now() + options.timeout;
   const Exchange exchange = exchange_through(store, rank, size, deadline);
   Introduction met = introduce(exchange, rank, options);
-  auto impl = std::make_unique<Impl>(rank, size, options.timeout, std::move(met.fabric),
-                                     std::move(met.members), met.settings, options.interrupt);
+  auto impl =
+      std::make_unique<Impl>(rank, size, options.timeout, options.priority, std::move(met.fabric),
+                             std::move(met.members), met.settings, options.interrupt);
   if (met.settings.crowded) impl->engine->expect_crowd();
   try {
     impl->open(exchange, deadline);
@@ -135,6 +174,7 @@ void Communicator::set_timeout(std::chrono::milliseconds timeout) {
   check_timeout(impl_->rank, timeout);
   impl_->timeout.store(timeout.count(), std::memory_order_relaxed);
 }
+int Communicator::priority() const { return impl_->priority; }
 const std::shared_ptr<Fabric>& Communicator::fabric() const { return impl_->fabric; }
 const std::vector<int>& Communicator::place() const { return impl_->settings.place; }
 
@@ -184,17 +224,19 @@ int Communicator::recv(void* data, std::size_t count, DType dtype, int source, i
   return request.source();
 }
 
-std::shared_ptr<Communicator> Communicator::split(int color, int key) {
+std::shared_ptr<Communicator> Communicator::split(int color, int key, std::optional<int> priority) {
   auto deadline = Clock::now() + timeout();
   // Every member takes part in every exchange; each keeps what concerns its own color.
   Exchange everyone = [this](const std::string&, const std::string& mine, bool) {
     return exchange_words(mine);
   };
+  const Asked mine{color, key, priority.value_or(impl_->priority)};
+  const std::vector<Asked> asked = parse_asked(everyone("color", to_text(mine), false));
+  check_same_priority(asked);
   std::vector<std::pair<int, int>> members;  // (key, parent's rank) of this color
-  auto words = everyone("color", join_words({std::to_string(color), std::to_string(key)}), false);
   for (int rank = 0; rank < size(); ++rank) {
-    auto theirs = split_words(words[static_cast<std::size_t>(rank)]);
-    if (std::stoi(theirs.at(0)) == color) members.emplace_back(std::stoi(theirs.at(1)), rank);
+    const Asked& theirs = asked[static_cast<std::size_t>(rank)];
+    if (theirs.color == color) members.emplace_back(theirs.key, rank);
   }
   std::sort(members.begin(), members.end());
   if (color < 0) {
@@ -218,8 +260,8 @@ std::shared_ptr<Communicator> Communicator::split(int color, int key) {
   int size = static_cast<int>(members.size());
   Settings settings = impl_->settings;
   settings.place = part.place();
-  auto impl = std::make_unique<Impl>(me, size, timeout(), impl_->fabric, std::move(part), settings,
-                                     impl_->interrupt);
+  auto impl = std::make_unique<Impl>(me, size, timeout(), mine.priority, impl_->fabric,
+                                     std::move(part), settings, impl_->interrupt);
   impl->open(among, deadline);
   return std::shared_ptr<Communicator>(new Communicator(std::move(impl)));
 }

@@ -51,13 +51,20 @@ void check_same_wire(const Settings& first, const Settings& theirs, std::size_t 
                         ": say the same on every rank, by the option or WEFT_WIRE");
 }
 
+void check_same_priority(const std::string& first, const std::string& theirs, std::size_t peer) {
+  if (theirs == first) return;
+  throw InvalidArgument("rank 0 gives priority=" + first + " and rank " + std::to_string(peer) +
+                        " gives priority=" + theirs + ": give the same on every rank");
+}
+
 // Reads the ranks' words into `settings`.
 Members read(const std::vector<std::string>& all, Settings& settings) {
   Members members;
   std::vector<std::string> shares;
+  std::string priority;
   bool reproducible = false;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    const std::vector<std::string> words = split_words(all[peer], 4);
+    const std::vector<std::string> words = split_words(all[peer], 5);
     Settings theirs = Settings::parse(words[0]);
     reproducible = reproducible || theirs.reproducible;
     if (peer == 0)
@@ -67,6 +74,8 @@ Members read(const std::vector<std::string>& all, Settings& settings) {
     members.addresses.push_back(words[1]);
     shares.push_back(words[2]);
     members.machines.push_back(words[3]);
+    if (peer == 0) priority = words[4];
+    check_same_priority(priority, words[4], peer);
   }
   settings.reproducible = reproducible;
   settings.crowded = densest(shares).crowded();
@@ -121,7 +130,7 @@ Introduction introduce(const Exchange& exchange, int rank, const CommunicatorOpt
   const Word mine([&] {
     if (!met.fabric) met.fabric = process_fabric(name.empty() ? "shm" : name);
     return join_words({own_settings(rank, options).to_text(), met.fabric->address(), cpu_share(),
-                       host_identity().key()});
+                       host_identity().key(), std::to_string(options.priority)});
   });
   met.members = read(exchange_hello(exchange, rank, mine), met.settings);
   std::vector<std::string>& addresses = met.members.addresses;

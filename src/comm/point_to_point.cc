@@ -7,8 +7,9 @@ namespace weft {
 
 PointToPoint::PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint,
                            int me, int members, std::shared_ptr<Fate> fate,
-                           std::function<void()> interrupt, Planner& planner)
-    : engine_(std::move(engine)),
+                           std::function<void()> interrupt, Planner& planner, int priority)
+    : Driven(priority),
+      engine_(std::move(engine)),
       endpoint_(std::move(endpoint)),
       me_(me),
       members_(members),
@@ -81,12 +82,12 @@ Request PointToPoint::submit(Owned operation, bool wake) {
   return request;
 }
 
-bool PointToPoint::step(bool look, Finished& finished) {
+bool PointToPoint::step(bool look, Pace pace, Finished& finished) {
   std::lock_guard lock(stepping_);
   if (!pending()) return false;
   try {
     fate_->check();
-    return advance(look, finished);
+    return advance(look, pace, finished);
   } catch (...) {
     fate_->end(reason(std::current_exception(), me_));
     fail_all(std::current_exception(), finished);
@@ -94,21 +95,21 @@ bool PointToPoint::step(bool look, Finished& finished) {
   }
 }
 
-bool PointToPoint::advance(bool look, Finished& finished) {
+bool PointToPoint::advance(bool look, Pace pace, Finished& finished) {
   bool moved = accept(finished);
-  moved |= exchange(look, finished);
+  moved |= exchange(look, pace, finished);
   if (!look && (moved || !endpoint_->troubled())) return moved;
   try {
     look_at_unmatched();
   } catch (...) {
     // Messages that a peer sent before it left or failed still count: go on as far as they lead.
-    if (!exchange(false, finished)) throw;
+    if (!exchange(false, pace, finished)) throw;
     moved = true;
   }
   return moved;
 }
 
-bool PointToPoint::exchange(bool look, Finished& finished) {
+bool PointToPoint::exchange(bool look, Pace pace, Finished& finished) {
   bool moved = false;
   for (int peer = 0; peer < members_; ++peer) {
     if (peer == me_) continue;
@@ -117,8 +118,8 @@ bool PointToPoint::exchange(bool look, Finished& finished) {
     moved |= take_goes(peer);
     moved |= send_goes(peer);
     moved |= announce(peer, finished);
-    moved |= transfer(with.outgoing, look, finished);
-    moved |= transfer(with.incoming, look, finished);
+    moved |= transfer(with.outgoing, look, pace, finished);
+    moved |= transfer(with.incoming, look, pace, finished);
   }
   return moved;
 }

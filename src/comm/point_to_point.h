@@ -28,7 +28,7 @@ class PointToPoint : public Driven {
  public:
   PointToPoint(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me,
                int members, std::shared_ptr<Fate> fate, std::function<void()> interrupt,
-               Planner& planner);
+               Planner& planner, int priority = 0);
   // Requires that nothing is pending.
   ~PointToPoint() override;
 
@@ -41,7 +41,7 @@ class PointToPoint : public Driven {
   // Whether what was submitted has finished and its payloads have been read, or never will be.
   bool drained();
 
-  bool step(bool look, Finished& finished) override;
+  bool step(bool look, Pace pace, Finished& finished) override;
   bool pending() const override { return open_.load(std::memory_order_acquire) > 0; }
 
  private:
@@ -72,16 +72,17 @@ class PointToPoint : public Driven {
 
   std::shared_ptr<Request::State> new_state(std::chrono::milliseconds timeout) const;
   Request submit(Owned operation, bool wake);
-  bool advance(bool look, Finished& finished);
+  bool advance(bool look, Pace pace, Finished& finished);
   // Goes on with every peer. True if anything moved.
-  bool exchange(bool look, Finished& finished);
+  bool exchange(bool look, Pace pace, Finished& finished);
   Owned next_submitted();  // null: none
   bool accept(Finished& finished);
   bool announce(int peer, Finished& finished);
   bool take_envelopes(int peer, Finished& finished);
   bool take_goes(int peer);
   bool send_goes(int peer);
-  bool transfer(std::deque<Owned>& queue, bool look, Finished& finished);
+  // Goes on with the first of `queue`, then with the next ones. With Pace::kOneTrip one trip of it.
+  bool transfer(std::deque<Owned>& queue, bool look, Pace pace, Finished& finished);
   void met(Owned receive, Envelope envelope, Finished& finished);
   void begin(Operation& operation);
   void finish(Owned operation, std::exception_ptr error, Finished& finished);

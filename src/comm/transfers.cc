@@ -138,7 +138,7 @@ void PointToPoint::begin(Operation& operation) {
   operation.run->start(operation.binding, state_, operation.sends ? 0 : 1);
 }
 
-bool PointToPoint::transfer(std::deque<Owned>& queue, bool look, Finished& finished) {
+bool PointToPoint::transfer(std::deque<Owned>& queue, bool look, Pace pace, Finished& finished) {
   bool moved = false;
   while (!queue.empty()) {
     Operation& first = *queue.front();
@@ -146,7 +146,8 @@ bool PointToPoint::transfer(std::deque<Owned>& queue, bool look, Finished& finis
       begin(first);
       moved = true;
     }
-    if (!first.run->advance()) {
+    if (!first.run->advance(pace)) {
+      if (first.run->paused()) return true;
       if (look || endpoint_->troubled())
         examine(*first.run, *endpoint_, me_, members_, 0, first.deadline, first.state->timeout);
       return moved;
@@ -155,6 +156,7 @@ bool PointToPoint::transfer(std::deque<Owned>& queue, bool look, Finished& finis
     queue.pop_front();
     finish(std::move(done), nullptr, finished);
     moved = true;
+    if (pace == Pace::kOneTrip) break;
   }
   return moved;
 }

@@ -103,12 +103,22 @@ void Engine::dispose(Engine* engine) {
 
 void Engine::attach(Driven* driven) {
   std::lock_guard lock(driving_);
-  driven_.push_back(driven);
+  driven_.insert(
+      std::ranges::upper_bound(driven_, driven->priority(), std::greater(), &Driven::priority),
+      driven);
+  find_outranked();
 }
 
 void Engine::detach(Driven* driven) {
   std::lock_guard lock(driving_);
   std::erase(driven_, driven);
+  find_outranked();
+}
+
+void Engine::find_outranked() {
+  for (Driven* driven : driven_)
+    driven->outranked_.store(driven->priority() < driven_.front()->priority(),
+                             std::memory_order_relaxed);
 }
 
 void Engine::queued(bool wake) {
@@ -123,6 +133,23 @@ void Engine::queued(bool wake) {
   fabric_->ring();
 }
 
+bool Engine::step_all(bool look, Driven::Finished& finished) {
+  bool moved = false;
+  for (auto at = driven_.begin(); at != driven_.end(); ++at) {
+    Driven* const driven = *at;
+    const bool outranked = driven->outranked();
+    if (!driven->step(look, outranked ? Pace::kOneTrip : Pace::kFree, finished)) continue;
+    moved = true;
+    if (!outranked) continue;
+    // Its equals come before it next time.
+    const auto below = std::find_if(
+        at, driven_.end(), [&](Driven* other) { return other->priority() < driven->priority(); });
+    std::rotate(at, at + 1, below);
+    break;
+  }
+  return moved;
+}
+
 bool Engine::drive(bool look, bool& driven_by_other) {
   Driven::Finished finished;
   bool moved = false;
@@ -130,7 +157,7 @@ bool Engine::drive(bool look, bool& driven_by_other) {
     std::unique_lock lock(driving_, std::try_to_lock);
     driven_by_other = !lock.owns_lock();
     if (driven_by_other) return false;
-    for (Driven* driven : driven_) moved |= driven->step(look, finished);
+    moved = step_all(look, finished);
     if (finished.empty()) return moved;
     ++finishing_;
   }
@@ -173,10 +200,11 @@ bool Engine::drive_until(const std::function<bool()>& done, Clock::time_point de
   Waiter waiter(*this);
   Patience patience(*fabric_, crowded(), interrupt);
   bool look = false, other = false;
+  unsigned moves = 0;
   while (!done()) {
     if (drive(look, other)) {
       patience.moved();
-      look = false;
+      look = ++moves % kLookEvery == 0;
       continue;
     }
     if (done()) break;
@@ -198,6 +226,7 @@ void Engine::loop() {
   const std::function<void()> uninterrupted;
   Patience patience(*fabric_, crowded(), uninterrupted);
   bool look = false, other = false;
+  unsigned moves = 0;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -209,7 +238,7 @@ void Engine::loop() {
     }
     if (drive(look, other)) {
       patience.moved();
-      look = false;
+      look = ++moves % kLookEvery == 0;
       continue;
     }
     if (other) {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/pace.h"
 #include "engine/slots.h"
 #include "fabric/fabric.h"
 
@@ -19,14 +20,29 @@ namespace weft {
 // communicator.
 class Driven {
  public:
+  // `priority`: a higher one goes first.
+  explicit Driven(int priority) : priority_(priority) {}
   virtual ~Driven() = default;
+  Driven(const Driven&) = delete;
+  Driven& operator=(const Driven&) = delete;
+
   // Work that has finished and whose callbacks are to run once no lock is held.
   using Finished = std::vector<std::function<void()>>;
-  // Goes on as far as nothing blocks. True if anything moved. `look`: time to look at
-  // clocks and peers. Called by one thread at a time.
-  virtual bool step(bool look, Finished& finished) = 0;
+  // Goes on as far as nothing blocks and `pace` lets it. True if anything moved. `look`: time to
+  // look at clocks and peers. Called by one thread at a time.
+  virtual bool step(bool look, Pace pace, Finished& finished) = 0;
   // Whether there is anything to drive.
   virtual bool pending() const = 0;
+
+  int priority() const { return priority_; }
+  // Whether something of a higher priority is attached. relaxed: who misses a change is as one that
+  // looked before it.
+  bool outranked() const { return outranked_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class Engine;
+  const int priority_;
+  std::atomic<bool> outranked_{false};
 };
 
 // How a thread waits: spins a little, yields, then sleeps at the fabric's doorbell. Not at
@@ -106,6 +122,10 @@ class Engine {
   static void dispose(Engine* engine);
   // True if anything moved. Runs completions after the lock is gone.
   bool drive(bool look, bool& driven_by_other);
+  // Steps all in the order of their priorities, under driving_. Ends after a trip of one that is
+  // outranked, so that those above it are asked again.
+  bool step_all(bool look, Driven::Finished& finished);
+  void find_outranked();
   bool pending() const;
   void loop();
 
@@ -114,7 +134,7 @@ class Engine {
   std::atomic<bool> crowded_{false};
 
   std::mutex driving_;           // held while stepping
-  std::vector<Driven*> driven_;  // under driving_
+  std::vector<Driven*> driven_;  // under driving_; the highest priority first
   int finishing_ = 0;            // under driving_: threads that call callbacks
 
   std::mutex mutex_;  // the rest

@@ -7,8 +7,9 @@
 namespace weft {
 
 Lane::Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me, int members,
-           std::shared_ptr<Fate> fate, std::function<void()> interrupt)
-    : engine_(std::move(engine)),
+           std::shared_ptr<Fate> fate, std::function<void()> interrupt, int priority)
+    : Driven(priority),
+      engine_(std::move(engine)),
       endpoint_(std::move(endpoint)),
       me_(me),
       members_(members),
@@ -100,7 +101,7 @@ Request Lane::submit(const Binding& binding, std::chrono::milliseconds timeout, 
   return request;
 }
 
-bool Lane::step(bool look, Finished& finished) {
+bool Lane::step(bool look, Pace pace, Finished& finished) {
   if (!pending() || !try_own()) return false;
   bool moved = false;
   Task* task = nullptr;
@@ -118,14 +119,16 @@ bool Lane::step(bool look, Finished& finished) {
         begin(task->binding, task->sequence);
         task->started = moved = true;
       }
-      if (!run_.advance()) {
-        if (look || endpoint_->troubled())
+      if (!run_.advance(pace)) {
+        moved |= run_.paused();
+        if (!run_.paused() && (look || endpoint_->troubled()))
           examine(run_, *endpoint_, me_, members_, task->sequence, task->deadline,
                   task->state->timeout);
         break;
       }
       finish_front(nullptr, finished);
       moved = true;
+      if (pace == Pace::kOneTrip) break;
     }
   } catch (...) {
     fail_all(fail(task->binding), finished);

@@ -58,17 +58,18 @@ class Lane : public Driven {
  public:
   // `members` ranks, of which this is `me`.
   Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me, int members,
-       std::shared_ptr<Fate> fate, std::function<void()> interrupt);
+       std::shared_ptr<Fate> fate, std::function<void()> interrupt, int priority = 0);
   // Requires that nothing is pending.
   ~Lane() override;
 
-  // Runs on this thread if nothing is queued, else after it. Throws what it fails with.
+  // Runs on this thread if nothing is queued, else after it. If other lanes go first, it is queued,
+  // too, and this thread drives them with it. Throws what it fails with.
   // `bind(binding, again)` fills a Binding; `again`: it is the one that the last synchronous
   // run left, so only what differs need change. If it throws, nothing has happened.
   template <typename Bind>
   void run(Bind&& bind, std::chrono::milliseconds timeout) {
     fate_->check(*endpoint_);
-    if (try_own_idle()) {
+    if (!outranked() && try_own_idle()) {
       Release at_end{this};
       bind(current_, true);
       run_current(timeout);
@@ -91,7 +92,7 @@ class Lane : public Driven {
   // relaxed: only the lane's owner counts; others show it to people.
   std::uint64_t sequence() const { return sequence_.load(std::memory_order_relaxed); }
 
-  bool step(bool look, Finished& finished) override;
+  bool step(bool look, Pace pace, Finished& finished) override;
   bool pending() const override { return queued_.load(std::memory_order_acquire) > 0; }
 
  private:

@@ -65,12 +65,18 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
   round_.prepare(binding, 0, 0);
 }
 
-bool Run::advance() {
+bool Run::advance(Pace pace) {
   const Program& program = binding_->plan->program;
+  paused_ = false;
   while (at_.section < program.size()) {
-    for (; at_.settle(round_); ++at_.step)
+    const std::size_t end =
+        pace == Pace::kFree ? round_.trips : std::min(at_.trip + 1, round_.trips);
+    for (; at_.settle(round_, end); ++at_.step)
       if (!go(round_.steps[at_.step], at_.chunk)) return false;
-    if (at_.next_round(program)) round_.prepare(*binding_, at_.section, at_.round);
+    if (at_.trip == round_.trips && at_.next_round(program))
+      round_.prepare(*binding_, at_.section, at_.round);
+    paused_ = pace == Pace::kOneTrip && at_.section < program.size();
+    if (paused_) return false;
   }
   if (!flushed()) return false;
   if (read_in_place_) confirm_reads();

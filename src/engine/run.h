@@ -10,6 +10,7 @@
 
 #include "engine/binding.h"
 #include "engine/native.h"
+#include "engine/pace.h"
 #include "engine/round.h"
 #include "engine/slots.h"
 
@@ -42,9 +43,12 @@ class Run {
   // needs_slots(binding).
   void start(const Binding& binding, LaneState& lane, int rank);
 
-  // Goes on until finished (true) or nothing can go (false). Throws Mismatch, InvalidArgument (a
-  // peer's buffer is not symmetric), Aborted (a peer's buffer may have changed since it was read).
-  bool advance();
+  // Goes on until finished (true), or until nothing can go or the pace ends it (false). Throws
+  // Mismatch, InvalidArgument (a peer's buffer is not symmetric), Aborted (a peer's buffer may have
+  // changed since it was read).
+  bool advance(Pace pace = Pace::kFree);
+  // Whether the last advance() ended for its pace: nothing blocks the run.
+  bool paused() const { return paused_; }
 
   // Throws Mismatch if a peer has sent a message of the same collective that does not fit this
   // rank's call. Otherwise two roots that both send would wait for each other's credits.
@@ -120,6 +124,7 @@ class Run {
   Position at_;
   Round round_;  // that it stands in
   int blocked_on_ = -1;
+  bool paused_ = false;
   bool read_in_place_ = false;  // a peer's buffer was read
 
   // The own slot of a channel that is filled and not yet sent.

@@ -46,7 +46,7 @@ Cursor::Cursor(const PreparedProgram& program) : program_(&program) {
 }
 
 void Cursor::settle() {
-  while (!at_.settle(*round_)) {
+  while (!at_.settle(*round_, round_->trips)) {
     if (!at_.next_round(program_->program())) {
       now_ = nullptr;
       return;

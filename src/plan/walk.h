@@ -51,10 +51,11 @@ struct Position {
   std::size_t trip = 0, step = 0;
   std::size_t chunk = 0;  // that the step at hand works on
 
-  // Goes on to the next step of `now`, its round, that runs, from where it stands. False: the
-  // round is over.
-  bool settle(const PreparedRound& now) {
-    for (; trip < now.trips; ++trip, step = 0)
+  // Goes on to the next step of `now`, its round, that runs before trip `end`, from where it
+  // stands. False: it stands at the beginning of that trip. With `end` = now.trips the round is
+  // then over.
+  bool settle(const PreparedRound& now, std::size_t end) {
+    for (; trip < end; ++trip, step = 0)
       for (; step < now.steps.size(); ++step) {
         const PreparedStep& at = now.steps[step];
         chunk = trip - at.step->lag;  // before the step's first trip it wraps to something huge
