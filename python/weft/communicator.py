@@ -108,6 +108,7 @@ class Communicator(Collectives):
         reproducible: bool = False,
         tuning: str | os.PathLike[str] = "",
         wire: str = "",
+        priority: int = 0,
     ) -> Communicator:
         """Collective over a process group of torch: a communicator of its ranks, in their order.
 
@@ -124,7 +125,7 @@ class Communicator(Collectives):
         """
         from weft import join
 
-        return join.from_group(group, timeout, reproducible, tuning, fabric, wire)
+        return join.from_group(group, timeout, reproducible, tuning, fabric, wire, priority)
 
     @property
     def timeout(self) -> float:

@@ -68,8 +68,7 @@ def init(
         Mismatch: where ranks run other versions of Weft, with both and their hosts.
         InvalidArgument: where rank, size or rendezvous is not known, saying the ways to give it;
             where RANK contradicts what the launcher says; where the tuning file or a variable of
-            the environment is wrong, or ranks say different wires or priorities,
-            on all ranks.
+            the environment is wrong, or ranks say different wires or priorities, on all ranks.
         Unsupported: where the fabric cannot reach all ranks, saying why.
     """
     warn_of_unknown_variables()
@@ -110,12 +109,13 @@ def from_group(
     tuning: str | os.PathLike[str],
     fabric: str | None,
     wire: str,
+    priority: int,
 ) -> Communicator:
     """`Communicator.from_group`."""
     warn_of_unknown_variables()
     who = "from_group"
     ranks = process_group(group, who)
-    options = _options(who, timeout, reproducible, tuning, fabric or "", wire)
+    options = _options(who, timeout, reproducible, tuning, fabric or "", wire, priority)
     from torch.distributed import PrefixStore
 
     # The store counts the communicators of this group (`find`).
