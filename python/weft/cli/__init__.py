@@ -12,6 +12,7 @@ from weft.cli.price import price
 from weft.cli.search import search
 from weft.cli.show import show
 from weft.cli.simulate import simulate
+from weft.cli.timeline import timeline
 from weft.cli.topology import topology
 from weft.cli.tune import tune
 from weft.cli.verify import verify_command
@@ -37,6 +38,7 @@ main.add_command(show)
 main.add_command(price)
 main.add_command(search)
 main.add_command(simulate)
+main.add_command(timeline)
 main.add_command(topology)
 main.add_command(tune)
 main.add_command(verify_command)

@@ -1,0 +1,58 @@
+"""What a timeline records: spans of time on the tracks of one rank."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+COMPUTE = "compute"
+COMMUNICATION = "communication"
+WAIT = "wait"
+TRACKS = (COMPUTE, COMMUNICATION, WAIT)
+
+
+class Span(NamedTuple):
+    """Something that took from `begin` to `end`, in nanoseconds of `time.perf_counter_ns()`."""
+
+    track: str
+    name: str
+    begin: int
+    end: int
+    layers: dict[str, int]
+
+
+class Recorder:
+    """The spans of one rank while a timeline is open. Thread safe."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self.steps = 0  # forward passes of a whole model
+
+    def span(
+        self, track: str, name: str, begin: int, end: int, layers: dict[str, int] | None = None
+    ) -> None:
+        """Records one span.
+
+        Args:
+            track: COMPUTE: a layer's forward or backward pass, or an update. COMMUNICATION: a
+                collective, from its start to its end; spans of this track may overlap. WAIT: the
+                program's thread could not go on before a collective had ended.
+            name: what it was, as the picture shows it: "forward conv1", "allreduce fc6".
+            begin: `time.perf_counter_ns()`.
+            end: the same clock, at the end.
+            layers: of a collective: the layers whose parameters it carries, and the bytes of each.
+        """
+        self.spans.append(Span(track, name, begin, end, layers or {}))
+
+
+_active: Recorder | None = None
+
+
+def active() -> Recorder | None:
+    """The recorder of the timeline that is open, or None. Costs one look at a variable."""
+    return _active
+
+
+def activate(recorder: Recorder | None) -> None:
+    """Makes it the one that `active` returns. One timeline at a time is open in a process."""
+    global _active
+    _active = recorder

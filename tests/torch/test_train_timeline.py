@@ -1,0 +1,144 @@
+"""weft.train.timeline under DistributedDataParallel: every layer, every byte, nothing changed."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.distributed as dist  # noqa: E402
+from group import world  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+
+import weft  # noqa: E402
+from weft.errors import Unsupported  # noqa: E402
+from weft.train.tracing.recorder import COMMUNICATION, COMPUTE, WAIT, active  # noqa: E402
+from weft.train.tracing.trace import read_trace  # noqa: E402
+
+STEPS = 3
+
+
+def network():
+    """Every kind of layer that makes hooks on modules difficult."""
+    torch.manual_seed(5)
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU(inplace=True), torch.nn.MaxPool2d(2),
+        torch.nn.Flatten(), torch.nn.Dropout(0.0), torch.nn.Linear(4 * 9, 700),
+        torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Linear(700, 700)),
+    )  # fmt: skip
+
+
+def train(model, optimizer, steps):
+    for step in range(steps):
+        torch.manual_seed(step)
+        optimizer.zero_grad()
+        model(torch.randn(4, 1, 8, 8)).square().mean().backward()
+        optimizer.step()
+
+
+def trained(job, path):
+    """The weights after training with a timeline at the end, and without one."""
+    with world(job):
+        weights = []
+        for recorded in (True, False):
+            model = DistributedDataParallel(network(), bucket_cap_mb=0.5)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            train(model, optimizer, 2)  # the buckets are the final ones
+            if recorded:
+                with weft.train.timeline(path):
+                    train(model, optimizer, STEPS)
+            else:
+                train(model, optimizer, STEPS)
+            weights.append(torch.cat([p.detach().reshape(-1) for p in model.parameters()]))
+        assert active() is None
+        return torch.equal(*weights)
+
+
+@pytest.fixture(scope="module")
+def trace(team, tmp_path_factory):
+    path = tmp_path_factory.mktemp("timeline") / "trace.json"
+    assert team(2).run(trained, str(path)) == [True, True]
+    return read_trace(path)
+
+
+def test_every_byte_of_every_layer(trace):
+    layers = {name: module for name, module in network().named_modules() if name}
+    expected = {
+        name: 4 * STEPS * sum(p.numel() for p in module.parameters(recurse=False))
+        for name, module in layers.items()
+        if list(module.parameters(recurse=False))
+    }
+    assert trace.steps == STEPS
+    for rank in range(2):
+        assert {one.name: one.bytes for one in trace.layers(rank)} == expected
+
+
+def test_every_layer_runs_forward_and_backward(trace):
+    leaves = [name for name, one in network().named_modules() if not list(one.children())]
+    for slices in trace.slices:
+        names = [one.name for one in slices if one.track == COMPUTE]
+        for leaf in leaves:
+            assert names.count(f"forward {leaf}") == STEPS
+            if leaf != "4":  # Dropout(0.0) may be nothing
+                assert names.count(f"backward {leaf}") >= STEPS
+        assert names.count("update") == STEPS
+        assert names.count("backward") == STEPS
+
+
+def test_a_step_in_order(trace):
+    for slices in trace.slices:
+        waits = [one for one in slices if one.track == WAIT]
+        backwards = [one for one in slices if one.name == "backward"]
+        updates = [one for one in slices if one.name == "update"]
+        sent = sorted((one for one in slices if one.track == COMMUNICATION), key=lambda s: s.begin)
+        assert len(waits) == STEPS
+        assert len(sent) % STEPS == 0
+        assert len(sent) >= 2 * STEPS
+        buckets = len(sent) // STEPS
+        for step in range(STEPS):
+            of_step = sent[buckets * step : buckets * (step + 1)]
+            assert [one.name for one in of_step] == [f"bucket {n}" for n in range(buckets)]
+            assert backwards[step].begin <= of_step[0].begin
+            assert backwards[step].end <= waits[step].begin
+            # The wait lasts until the last bucket has arrived, and the update comes then.
+            assert waits[step].end >= max(one.end for one in of_step) - 1
+            assert updates[step].begin >= waits[step].end
+
+
+def test_exposed_communication_is_waited_for(trace):
+    for rank in range(2):
+        exposed = sum(one.exposed_ms for one in trace.layers(rank))
+        assert 0 < exposed <= trace.total_ms(rank, WAIT)
+        both = exposed + sum(one.hidden_ms for one in trace.layers(rank))
+        assert both == pytest.approx(trace.total_ms(rank, COMMUNICATION))
+
+
+def refused(job, backend, path):
+    with world(job, backend=backend) as group:
+        model = DistributedDataParallel(network())
+        if backend == "weft":
+            group._register_on_completion_hook(lambda info: None)
+        said = "completion hook already" if backend == "weft" else "is gloo"
+        with pytest.raises(Unsupported, match=said), weft.train.timeline(path):
+            model(torch.ones(1, 1, 8, 8))
+        dist.barrier()
+        assert active() is None
+        model(torch.ones(1, 1, 8, 8)).sum().backward()
+
+
+@pytest.mark.parametrize("backend", ["weft", "gloo"])
+def test_groups_that_tell_nothing_are_refused(team, backend, tmp_path):
+    team(2).run(refused, backend, str(tmp_path / "trace.json"))
+
+
+def test_one_process_without_a_group(tmp_path):
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with weft.train.timeline(tmp_path / "trace.json"):
+        train(model, optimizer, 1)
+        with torch.no_grad():
+            model.eval()(torch.ones(1, 1, 8, 8))
+    trace = read_trace(tmp_path / "trace.json")
+    assert trace.steps == 1
+    assert trace.layers(0) == []
+    assert trace.total_ms(0, COMPUTE) > 0
