@@ -68,6 +68,7 @@ FACES: dict[str, str | None] = {
     "request.h": "src/engine",
     "store.h": "src/comm",
     "communicator.h": "src/comm",
+    "window.h": "src/comm",
     "info.h": "src/comm",
     "optim.h": "src/kernels",
     "measure.h": "src/measure",

@@ -22,6 +22,7 @@
 namespace weft {
 
 class Fabric;
+struct WindowGround;
 
 struct CommunicatorOptions {
   // The longest time of a wait. After it every rank that waits throws Timeout.
@@ -160,9 +161,11 @@ class Communicator {
   struct Impl;
 
  private:
+  friend class Window;
   explicit Communicator(std::unique_ptr<Impl> impl);
   // Collective: everyone's words, in rank order.
   std::vector<std::string> exchange_words(const std::string& mine);
+  WindowGround window_ground();
 
   std::unique_ptr<Impl> impl_;
 };

@@ -12,6 +12,7 @@ namespace nb = nanobind;
 void bind_errors(nb::module_& m);
 void bind_memory(nb::module_& m);
 void bind_communicator(nb::module_& m);
+void bind_window(nb::module_& m);
 void bind_info(nb::module_& m);
 void bind_collective(nb::module_& m);
 void bind_plan(nb::module_& m);

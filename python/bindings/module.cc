@@ -6,6 +6,7 @@ NB_MODULE(_core, m) {
   bind_errors(m);
   bind_memory(m);
   bind_communicator(m);
+  bind_window(m);
   bind_info(m);
   bind_collective(m);
   bind_plan(m);

@@ -5,10 +5,10 @@
     with weft.init() as comm:            # under torchrun, srun or mpirun
         total = comm.allreduce(np.ones(4))
 
-`weft.Communicator` documents the calls, `weft.errors` what they raise, `weft.plan` how to write and
-prove an algorithm of one's own, `weft.topology` clusters, `weft.price` what a plan costs on one and
-`weft.simulate` what it takes in SimGrid. `weft.train` has groups and parameters for training,
-`weft.optim` optimizers.
+`weft.Communicator` documents the calls, `weft.Window` one-sided ones, `weft.errors` what they
+raise, `weft.plan` how to write and prove an algorithm of one's own, `weft.topology` clusters,
+`weft.price` what a plan costs on one and `weft.simulate` what it takes in SimGrid. `weft.train` has
+what training needs beside them, `weft.optim` optimizers.
 With PyTorch, `torch.distributed.init_process_group("weft")` needs no import.
 """
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from weft.request import Request
     from weft.searching import search
     from weft.simulation import simulate
+    from weft.window import Window
 
 __all__ = [
     "ANY_SOURCE",
@@ -54,6 +55,7 @@ __all__ = [
     "UnknownVariable",
     "Unsupported",
     "WeftError",
+    "Window",
     "__version__",
     "algorithm",
     "empty",
@@ -91,6 +93,7 @@ _MODULES = {
     "weft.simulation": ("simulate",),
     "weft.topology": (),
     "weft.train": (),
+    "weft.window": ("Window",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -8,6 +8,7 @@
 #include "comm/planner.h"
 #include "comm/point_to_point.h"
 #include "comm/rendezvous.h"
+#include "comm/window_ground.h"
 #include "engine/lane.h"
 #include "select/settings.h"
 #include "weft/error.h"
@@ -284,6 +285,15 @@ std::vector<std::string> Communicator::exchange_words(const std::string& mine) {
     at += bytes;
   }
   return words;
+}
+
+WindowGround Communicator::window_ground() {
+  Impl& impl = *impl_;
+  const Exchange everyone = [this](const std::string&, const std::string& mine, bool) {
+    return exchange_words(mine);
+  };
+  return {impl.rank,      impl.size,      impl.engine, impl.fate,
+          impl.interrupt, impl.limit({}), everyone,    impl.members.addresses};
 }
 
 void Communicator::abort(const std::string& why) { impl_->fate->end(why); }

@@ -18,11 +18,10 @@
 
 #include "comm/match.h"
 #include "comm/planner.h"
+#include "comm/rank_text.h"
 #include "engine/lane.h"
 
 namespace weft {
-
-inline std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
 
 class PointToPoint : public Driven {
  public:

@@ -222,6 +222,9 @@ class Endpoint {
     (void)peer, (void)where, (void)bytes;
     return nullptr;
   }
+  // After a store into memory that reach() gave: wakes the peer if it sleeps at its doorbell. Any
+  // thread.
+  virtual void nudge(int peer) { (void)peer; }
 
   // === Failure ===
 

@@ -131,8 +131,8 @@ TEST_P(FabricProcessTest, AForkedChildDisturbsNothing) {
   });
 }
 
-// Descriptors, threads and shared mappings of this process. Files in /dev/shm are anybody's: those of
-// Weft's ranks are looked for by testing/launch.py.
+// Descriptors, threads and shared mappings of this process. Files in /dev/shm are anybody's: those
+// of Weft's ranks are looked for by testing/launch.py.
 std::string belongings() {
   const auto count = [](const char* path) {
     const std::filesystem::directory_iterator all(path);

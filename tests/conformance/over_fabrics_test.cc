@@ -161,8 +161,9 @@ TEST_P(OverFabricsTest, AMismatchIsSeen) {
 TEST_P(OverFabricsTest, ATimeoutNamesThePeerAndWhereItIs) {
   const auto errors = each_rank(2, [](int rank, const std::shared_ptr<Store>& store) {
     const auto fabric = GetParam().make();
-    const auto comm = Communicator::create(store, rank, 2, {milliseconds(300), fabric});
+    const auto comm = Communicator::create(store, rank, 2, {seconds(20), fabric});
     comm->barrier();
+    comm->set_timeout(milliseconds(300));
     if (rank == 1) {
       store->set("process", std::to_string(::getpid()));
       return (void)store->get("over", seconds(20));

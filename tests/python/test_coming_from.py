@@ -20,7 +20,9 @@ HEADERS = "".join(
     (ROOT / "include" / "weft" / name).read_text() for name in ("communicator.h", "store.h")
 )
 VARIABLES = {one["name"] for one in _core.environment_variables()}
-OURS = re.compile(r"^(with )?(request = )?(comm|request|distribution|weft|dist)\b|^WEFT_|::")
+OURS = re.compile(
+    r"^(with )?((request|window) = )?(comm|request|window|distribution|weft|dist)\b|^WEFT_|::"
+)
 
 
 def rows() -> list[list[str]]:
@@ -42,6 +44,7 @@ def owner(name: str) -> Any:
         "comm": weft.Communicator,
         "request": weft.Request,
         "distribution": weft.train.Distribution,
+        "window": weft.Window,
         "weft": weft,
     }
     return known[name]
@@ -111,7 +114,7 @@ def test_the_page_names_what_is_there(code):
         "request.cancel()",
         "WEFT_" + "PRIORITY",  # in two: test_environment.py looks for names
         "weft stats",
-        "Communicator::put",
+        "Communicator::swap",
     ],
 )
 def test_a_wrong_name_is_noticed(code):

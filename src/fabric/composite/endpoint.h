@@ -46,6 +46,7 @@ class CompositeEndpoint final : public Endpoint {
   std::byte* reach(int peer, Location where, std::size_t bytes) override {
     return to(peer).reach(peer, where, bytes);
   }
+  void nudge(int peer) override { to(peer).nudge(peer); }
 
   bool troubled() const override { return near_->troubled() || far_->troubled(); }
   std::string why_aborted() const override;

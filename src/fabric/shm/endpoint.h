@@ -41,6 +41,7 @@ class ShmEndpoint final : public Endpoint {
   void begin(std::uint64_t sequence, std::span<std::byte> written) override;
   int end(Outcome outcome) override;
   std::byte* reach(int peer, Location where, std::size_t bytes) override;
+  void nudge(int peer) override { ring(*at(peer).bell); }
 
   bool troubled() const override;
   std::string why_aborted() const override;
