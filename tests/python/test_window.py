@@ -49,7 +49,7 @@ def some_and_reset(job, fabric):
             with pytest.raises(weft.Timeout, match=r"rank 0 waits for one of the signals 0 to 5"):
                 window.wait_some(timeout=0.05)
             comm.barrier()
-            first = window.wait_some(1)
+            first = window.wait_some(1, 4)
             assert window.fetch_reset(first) == 3
             assert window.read_signal(first) == 0
             assert window.wait_signal(5, 2) == 2
