@@ -32,7 +32,7 @@ struct SignalUpdate {
 // Puts and signals of one rank to one target take effect in the order of the calls: who sees a
 // signal sees all bytes of the puts up to it. Between different ranks or targets there is no order.
 // The target takes no part. Ranks that share memory store directly. To others a progress thread
-// sends, and one applies there what comes.
+// sends, with the communicator's priority, and one applies there what comes.
 //
 // Thread safe. Two threads whose puts need an order give it to them themselves. After a peer was
 // lost, the communicator was aborted or it ended, every call throws, and the window's content is

@@ -292,8 +292,8 @@ WindowGround Communicator::window_ground() {
   const Exchange everyone = [this](const std::string&, const std::string& mine, bool) {
     return exchange_words(mine);
   };
-  return {impl.rank,      impl.size,      impl.engine, impl.fate,
-          impl.interrupt, impl.limit({}), everyone,    impl.members.addresses};
+  return {impl.rank,      impl.size,      impl.priority, impl.engine,           impl.fate,
+          impl.interrupt, impl.limit({}), everyone,      impl.members.addresses};
 }
 
 void Communicator::abort(const std::string& why) { impl_->fate->end(why); }

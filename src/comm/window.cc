@@ -96,8 +96,8 @@ std::shared_ptr<Window> Window::create(Communicator& comm, std::size_t bytes, in
   (void)exchange_word(ground.exchange, "window's memory", ground.rank, met);
   std::vector<bool> far;
   for (const WindowPart& part : impl->parts) far.push_back(!part);
-  impl->mail = std::make_unique<WindowMail>(ground.engine, std::move(endpoints[0]), ground.rank,
-                                            std::move(far), impl->mine(), ground.fate);
+  impl->mail = std::make_unique<WindowMail>(ground.engine, ground.priority, std::move(endpoints[0]),
+                                            ground.rank, std::move(far), impl->mine(), ground.fate);
   return std::shared_ptr<Window>(new Window(std::move(impl)));
 }
 

@@ -13,7 +13,7 @@
 namespace weft {
 
 struct WindowGround {
-  int rank, size;
+  int rank, size, priority;
   std::shared_ptr<Engine> engine;
   std::shared_ptr<Fate> fate;
   std::function<void()> interrupt;

@@ -42,9 +42,11 @@ SignalUpdate update_of(const Signature& signature) {
 
 }  // namespace
 
-WindowMail::WindowMail(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me,
-                       std::vector<bool> far, const WindowPart& mine, std::shared_ptr<Fate> fate)
-    : engine_(std::move(engine)),
+WindowMail::WindowMail(std::shared_ptr<Engine> engine, int priority,
+                       std::unique_ptr<Endpoint> endpoint, int me, std::vector<bool> far,
+                       const WindowPart& mine, std::shared_ptr<Fate> fate)
+    : Driven(priority),
+      engine_(std::move(engine)),
       endpoint_(std::move(endpoint)),
       me_(me),
       members_(static_cast<int>(far.size())),
@@ -81,7 +83,7 @@ void WindowMail::submit(Put put) {
   if (put.when_free) put.when_free();
 }
 
-bool WindowMail::step(bool, Finished& finished) {
+bool WindowMail::step(bool, Pace pace, Finished& finished) {
   if (!pending()) return false;
   std::lock_guard lock(stepping_);
   if (failure_) return false;
@@ -92,7 +94,7 @@ bool WindowMail::step(bool, Finished& finished) {
     for (int peer = 0; peer < members_; ++peer) {
       if (!far_[static_cast<std::size_t>(peer)]) continue;
       moved |= receive(peer);
-      moved |= send(peer, finished);
+      moved |= send(peer, pace, finished);
     }
     moved |= free_sources(finished);
     return moved;
@@ -120,10 +122,11 @@ void WindowMail::accept() {
   submitted_.clear();
 }
 
-bool WindowMail::send(int peer, Finished& finished) {
+// At most a piece, if others go before.
+bool WindowMail::send(int peer, Pace pace, Finished& finished) {
   auto& queue = to_send_[static_cast<std::size_t>(peer)];
   bool moved = false;
-  while (!queue.empty() && send_piece(*queue.front())) {
+  while (!queue.empty() && !(moved && pace == Pace::kOneTrip) && send_piece(*queue.front())) {
     moved = true;
     if (!queue.front()->posted) continue;
     Owned put = std::move(queue.front());

@@ -40,8 +40,8 @@ class WindowMail : public Driven {
   };
 
   // `far`: by rank, whether it is reached by messages. `mine`: the part that they are applied to.
-  WindowMail(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me,
-             std::vector<bool> far, const WindowPart& mine, std::shared_ptr<Fate> fate);
+  WindowMail(std::shared_ptr<Engine> engine, int priority, std::unique_ptr<Endpoint> endpoint,
+             int me, std::vector<bool> far, const WindowPart& mine, std::shared_ptr<Fate> fate);
   ~WindowMail() override;
 
   // Thread safe.
@@ -58,13 +58,13 @@ class WindowMail : public Driven {
   bool alone() const;
   void nudge(int peer) { endpoint_->nudge(peer); }
 
-  bool step(bool look, Finished& finished) override;
+  bool step(bool look, Pace pace, Finished& finished) override;
   bool pending() const override { return driven_.load(std::memory_order_acquire); }
 
  private:
   using Owned = std::unique_ptr<Put>;
 
-  bool send(int peer, Finished& finished);
+  bool send(int peer, Pace pace, Finished& finished);
   bool send_piece(Put& put);
   bool receive(int peer);
   void apply(int peer, const Header& header, const Delivery& delivery);
