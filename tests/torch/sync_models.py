@@ -109,3 +109,112 @@ def farthest(mine: list[np.ndarray], wanted: list[np.ndarray]) -> float:
         scale = max(float(np.abs(other).max()), 1e-3)
         differences.append(float(np.abs(one - other).max()) / scale)
     return max(differences)
+
+
+class Branches(torch.nn.Module):
+    """Layers that a call may leave out, a weight used twice, a layer that is frozen at first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(11)
+        self.inward = torch.nn.Linear(64, 24)
+        self.left = torch.nn.Linear(24, 24)
+        self.right = torch.nn.Linear(24, 24)
+        self.frozen = torch.nn.Linear(24, 24).requires_grad_(False)
+        self.never = torch.nn.Linear(3, 3)
+        self.tied = torch.nn.Linear(24, 24)
+        self.tied.weight = self.left.weight
+        self.out = torch.nn.Linear(24, 5)
+
+    def forward(self, x, branches=("left", "frozen", "tied")):
+        x = torch.relu(self.inward(x.flatten(1)))
+        for name in branches:
+            x = torch.relu(getattr(self, name)(x)) + 0.1 * x
+        return self.out(x)
+
+
+def usual(rank):
+    """The layers that a rank uses if the script does not say others."""
+    return ("left", "frozen", "tied")
+
+
+class Ranks:
+    """A script's view of one rank: its model, and its GradientSync."""
+
+    def __init__(self, job, model, optimizer, sync) -> None:
+        self.model, self.optimizer, self.sync = model, optimizer, sync
+        self._job = job
+
+    def loss(self, number: int, branches=usual):
+        """Of this rank's share of a batch. `branches` says which layers each rank uses."""
+        images, labels = share(self._job, number)
+        return F.cross_entropy(self.model(images, branches(self._job.rank)), labels)
+
+    def run_backward(self, loss) -> None:
+        """Adds the gradients of a `loss`."""
+        loss.backward()
+
+    def backward(self, number: int, branches=usual) -> None:
+        """Both."""
+        self.run_backward(self.loss(number, branches))
+
+
+class OneProcess:
+    """The same script in one process, which has the gradients of each rank and averages them."""
+
+    def __init__(self, model, optimizer, ranks: int) -> None:
+        self.model, self.optimizer, self.sync = model, optimizer, self
+        self._parameters = list(model.parameters())
+        self._grads: list[list] = [[None] * len(self._parameters) for _ in range(ranks)]
+
+    def loss(self, number: int, branches=usual):
+        images, labels = batch(number)
+        size = len(self._grads)
+        return [
+            F.cross_entropy(self.model(images[rank::size], branches(rank)), labels[rank::size])
+            for rank in range(size)
+        ]
+
+    def run_backward(self, losses) -> None:
+        for loss, own in zip(losses, self._grads, strict=True):
+            self._load(own)
+            loss.backward()
+            own[:] = [p.grad for p in self._parameters]
+        self._load([None] * len(self._parameters))
+
+    def backward(self, number: int, branches=usual) -> None:
+        self.run_backward(self.loss(number, branches))
+
+    def step(self) -> None:
+        self._average()
+        self.optimizer.step()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for own in self._grads:
+            own[:] = [
+                None if set_to_none or grad is None else torch.zeros_like(grad) for grad in own
+            ]
+
+    def no_sync(self):
+        return contextlib.nullcontext()
+
+    def clip_grad_norm_(self, max_norm, norm_type=2.0):
+        self._average()
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters, max_norm, norm_type)
+        for own in self._grads:
+            own[:] = [None if p.grad is None else p.grad.clone() for p in self._parameters]
+        return norm
+
+    def finish(self) -> None:
+        pass
+
+    def _load(self, grads) -> None:
+        for parameter, grad in zip(self._parameters, grads, strict=True):
+            parameter.grad = grad
+
+    def _average(self) -> None:
+        means = []
+        for column in zip(*self._grads, strict=True):
+            known = [grad for grad in column if grad is not None]
+            means.append(sum(known[1:], known[0]) / len(column) if known else None)
+        self._load(means)

@@ -63,7 +63,8 @@ class GradientSync:
             strides or values of parameters. Nothing was changed, and the group stays usable.
 
     Every method that waits raises the errors of `weft.errors`. After one of them the GradientSync
-    is dead, the other ranks get `PeerLost` or `Aborted`, and parameters may be partly updated.
+    is dead, the other ranks get `PeerLost` or `Aborted`, and parameters may be partly updated. As a
+    context manager it closes itself, or tells the other ranks if the block raised.
 
     Not thread safe. A model may be in one GradientSync for each of its optimizers.
     """
@@ -217,6 +218,14 @@ class GradientSync:
         self._passes.close()
         self._lanes.close()
 
+    def __enter__(self) -> GradientSync:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is not None and not self._closed:
+            self._lanes.end(f"{type(error).__name__}: {error}")
+        self.close()
+
     def _step(self, values: Hyperparameters) -> None:
         self._finish_updates()
         self._complete_round()
@@ -229,6 +238,7 @@ class GradientSync:
             self._rounds.settle()
         self._strategy.begin_update(self._rounds.live, values, self._later)
         self._updates.note_step()
+        self._rounds.steps += 1
         self._rounds.needed = True
 
     def _complete_round(self) -> None:

@@ -52,12 +52,13 @@ class Lanes:
         try:
             return call(*args, **options)
         except BaseException as error:
-            if not self.dead:
-                self._abort(f"{type(error).__name__}: {error}")
+            self.end(f"{type(error).__name__}: {error}")
             raise
 
-    def _abort(self, why: str) -> None:
+    def end(self, why: str) -> None:
         """Ends what is under way here and on the peers, which see `Aborted` with `why`."""
+        if self.dead:
+            return
         self.dead = why
         for comm in [self.control, *self.data]:
             comm.abort(f"rank {self.rank}: {why}")

@@ -21,7 +21,8 @@ class Rounds:
     def __init__(self, layout: Layout, strategy: Strategy, lanes: Lanes, words: Words) -> None:
         self._layout, self._strategy, self._lanes, self._words = layout, strategy, lanes, words
         self._waiting: list[list[Bucket]] = []
-        self._number = 0
+        self.steps = 0
+        """Steps that have been taken."""
         self.open = False
         """Whether a round has begun and not ended."""
         self.needed = True
@@ -36,7 +37,6 @@ class Rounds:
         """Opens a round. What the last one left is waited for."""
         self.settle()
         self.open, self.needed = True, False
-        self._number += 1
         self._waiting = [[] for _ in self._lanes.data]
         for bucket in self._layout.buckets:
             bucket.begin_round()
@@ -64,7 +64,7 @@ class Rounds:
         """Starts what has not been started; parameters without a gradient count as zero."""
         if not self.open:
             return
-        self._words.say(self._number)
+        self._words.say(self.steps)
         for waiting in self._waiting:
             for bucket in waiting:
                 bucket.missing = 0

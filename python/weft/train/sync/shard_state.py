@@ -23,7 +23,7 @@ def gathered(
 
     An allgather for each parameter and key, and one before that says which there are.
     """
-    mine = {piece.slot.number: state[piece.parameter] for piece in pieces if piece.parameter in state}
+    mine = {p.slot.number: state[p.parameter] for p in pieces if p.parameter in state}
     told = {
         number: {key: _told(slots[number].name, key, value) for key, value in of.items()}
         for number, of in mine.items()

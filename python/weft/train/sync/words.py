@@ -16,7 +16,7 @@ _USED, _TRAINED, _FROZEN = 1, 2, 4
 class Words:
     """One small allreduce a round: which parameters have a gradient on any rank.
 
-    It also finds ranks that are not in the same round, whose gradients must not be averaged. Not
+    It also finds ranks that are not in the same step, whose gradients must not be averaged. Not
     thread safe.
     """
 
@@ -25,9 +25,10 @@ class Words:
         self._bytes = np.zeros(len(slots) + 2, np.uint8)
         self._request: Request | None = None
 
-    def say(self, number: int) -> None:
-        """Starts to tell what this rank has in the round with this number."""
-        self._bytes[:2] = number % 256, 255 - number % 256
+    def say(self, steps: int) -> None:
+        """Starts to tell what this rank has in a round after so many steps."""
+        # The two have a bit in common if another rank says another number.
+        self._bytes[:2] = steps % 256, 255 - steps % 256
         self._bytes[2:] = [_said_of(slot) for slot in self._slots]
         self._request = self._lanes.start(
             self._lanes.control.allreduce, self._bytes, "bit_or", out=self._bytes
