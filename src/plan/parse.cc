@@ -224,7 +224,7 @@ Step parse_step(Line& line, int own) {
   return step;
 }
 
-class Parser {
+class PlanParser {
  public:
   void read(Line& line) {
     if (!named_) {
@@ -315,7 +315,7 @@ class Parser {
 }  // namespace
 
 Plan parse_plan(std::string_view text) {
-  Parser parser;
+  PlanParser parser;
   int number = 0;
   while (!text.empty()) {
     std::size_t end = text.find('\n');
