@@ -17,7 +17,7 @@ from sync_models import (  # noqa: E402
     synchronized,
 )
 
-STRATEGIES = ["allreduce", "sharded"]
+STRATEGIES = ["allreduce", "sharded", "tree"]
 
 
 def momentum(model):

@@ -24,7 +24,7 @@ from sync_models import (  # noqa: E402
 
 import weft  # noqa: E402
 
-STRATEGIES = ["allreduce", "sharded"]
+STRATEGIES = ["allreduce", "sharded", "tree"]
 SMALL = {"bucket_bytes": 4000}
 
 

@@ -10,6 +10,7 @@ updates.py         the user's optimizer, run on some of its parameters
 strategy.py        what a strategy does, and the strategies by name
 allreduce.py       every rank gets all means and updates all parameters
 sharded.py         every rank gets its shard's means, and updates this shard
+tree.py            gradients go up a tree to the master, models come down another
 """
 
 from weft.train.sync.gradient_sync import GradientSync

@@ -106,6 +106,11 @@ def _refuse_options(
             f"each element by itself: use one of {elementwise_names()}, pass elementwise=True if "
             'it does, or strategy="allreduce"'
         )
+    if strategy == "tree" and not (elementwise or is_separate(optimizer)):
+        raise InvalidArgument(
+            f'strategy "tree" updates a layer at a time, and {kind} is not known to allow that: '
+            'pass elementwise=True if it updates each element by itself, or strategy="allreduce"'
+        )
     if wait == "forward" and not (elementwise or is_separate(optimizer)):
         raise InvalidArgument(
             f'wait="forward" updates a layer at a time, and {kind} is not known to allow that: '

@@ -60,5 +60,6 @@ def strategies() -> dict[str, Callable[[Layout, Lanes, Updates, Words], Strategy
     """Constructors by name."""
     from weft.train.sync.allreduce import Allreduce
     from weft.train.sync.sharded import Sharded
+    from weft.train.sync.tree import Tree
 
-    return {"allreduce": Allreduce, "sharded": Sharded}
+    return {"allreduce": Allreduce, "sharded": Sharded, "tree": Tree}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -50,6 +51,16 @@ class Updates:
         self._running = False
         self._guard = optimizer.register_step_pre_hook(self._refuse_direct_step)
         self._parameters = self._sizes()
+
+    def twin(self) -> Updates:
+        """Another one, for another thread: with the same state and parameter groups of its own."""
+        optimizer = object.__new__(type(self.optimizer))
+        optimizer.__dict__.update(self.optimizer.__dict__)
+        # A scheduler's wrapper of step() is bound to the user's optimizer.
+        optimizer.__dict__.pop("step", None)
+        optimizer._optimizer_step_pre_hooks = OrderedDict()
+        optimizer._optimizer_step_post_hooks = OrderedDict()
+        return Updates(optimizer)
 
     def hyperparameters(self) -> list[dict[str, Any]]:
         """Those of each group as they are now, for an update that runs later."""

@@ -1,0 +1,212 @@
+"""Gradients go up a tree to the master, which updates a layer at a time; models come down another.
+
+    backward of layer      3   2   1 |                  next forward   1   2   3
+    up, to the master        3   2   1                  |
+    update at the master       3   2   1                |
+    down, to all ranks           3   2   1              |
+
+The one-sided scheme of CaffeGPI (tree_shape.py names the paper and the trees), on a `weft.Window`.
+Both directions of a link carry data at the same time. A rank that has the whole model begins its
+next iteration, whatever the others do. Buckets are cut into pieces of 1 MiB, each of which goes on
+by itself; the document sends whole layers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from weft.errors import InvalidArgument
+from weft.train.sync.lanes import Lanes
+from weft.train.sync.layout import Bucket, Layout, Slot
+from weft.train.sync.strategy import Hyperparameters
+from weft.train.sync.tree_memory import Places
+from weft.train.sync.tree_worker import TreeWorker
+from weft.train.sync.updates import Updates
+from weft.train.sync.words import Words
+from weft.window import Window
+
+
+class Tree:
+    """`Strategy` "tree"."""
+
+    def __init__(self, layout: Layout, lanes: Lanes, updates: Updates, words: Words) -> None:
+        self._lanes, self._updates, self._words = lanes, updates, words
+        self._twin = updates.twin()
+        rank, size = lanes.rank, lanes.size
+        self._places = places = Places(layout, rank, size)
+        self._window = Window(lanes.control, places.nbytes, places.signals)
+        parents = None if places.parent is None else Places(layout, places.parent, size)
+        self._worker = TreeWorker(
+            self._window,
+            places,
+            parents,
+            {peer: Places(layout, peer, size) for peer in places.receivers},
+            self._update,
+            lanes.guard,
+        )
+        self._sent = dict.fromkeys(layout.buckets, 0)
+        self._averaging: set[Bucket] = set()
+        self._left: set[Bucket] = set()
+        # What the master's optimizer works on. A program may clear its own parameters' gradients.
+        self._proxies: dict[Slot, Any] = {}
+        self._state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        for bucket in layout.buckets:
+            self._move(bucket)
+        self._take_state()
+        self._worker.begin()
+
+    def _move(self, bucket: Bucket) -> None:
+        """Puts the bucket's parameters into the window. Their values stay."""
+        import torch
+
+        bucket.place_gradients()
+        places, offset = self._places, self._places.offsets[bucket]
+        parameters = self._flat(offset, bucket)
+        inboxes = {
+            child: self._flat(places.inbox(child, places.of_bucket[bucket][0]), bucket)
+            for child in places.children
+            if places.of_bucket[bucket]
+        }
+        for slot in bucket.slots:
+            place = slot.place(parameters)
+            place.copy_(slot.parameter.detach())
+            slot.parameter.data = place
+            self._proxies[slot] = torch.nn.Parameter(slot.parameter.data)
+        self._worker.place(bucket, bucket.gradients, parameters, inboxes)
+
+    def _flat(self, offset: int, bucket: Bucket) -> Any:
+        import torch
+
+        if bucket.length == 0:
+            return torch.empty(0, dtype=bucket.dtype)
+        nbytes = bucket.length * bucket.dtype.itemsize
+        return torch.from_numpy(self._window.array()[offset : offset + nbytes]).view(bucket.dtype)
+
+    def prepare(self, bucket: Bucket) -> None:
+        if self._left:
+            # No step took the last gradients. Their way up ends before the next ones take it.
+            self._lanes.control.barrier()
+            self._left.clear()
+
+    def start(self, bucket: Bucket) -> None:
+        if bucket.length == 0:
+            return
+        self._refuse_moved(bucket)
+        self._left.add(bucket)
+        self._sent[bucket] += 1
+        self._averaging.add(bucket)
+        self._worker.hand_over(bucket)
+
+    def settle(self, bucket: Bucket) -> None:
+        if bucket in self._averaging:
+            self._await(self._places.handed_over(bucket), bucket)
+            self._window.quiet()
+            self._averaging.discard(bucket)
+            self._leave_to_master(bucket)
+
+    def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
+        self._left.clear()
+        if self._lanes.rank == 0:
+            self._words.hear()
+            for slot in (slot for bucket in buckets for slot in bucket.slots):
+                slot.parameter.grad = slot.view if slot.used else None
+            self._worker.allow(
+                {
+                    bucket: (self._sent[bucket], (values, [slot.used for slot in bucket.slots]))
+                    for bucket in buckets
+                    if bucket.length
+                }
+            )
+        if not later:
+            for bucket in buckets:
+                self.finish_update(bucket, values)
+
+    def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
+        if bucket.length:
+            self._await(self._places.up_to_date(bucket), bucket)
+
+    def norm(self, buckets: list[Bucket], norm_type: float) -> Any:
+        """The master's, which alone has the sums. Collective."""
+        import torch
+
+        sums = [slot.view for bucket in buckets for slot in bucket.slots if slot.used]
+        norm = torch.nn.utils.get_total_norm(sums, norm_type) / self._lanes.size
+        return self._lanes.control.broadcast(norm.reshape(1), 0)[0]
+
+    def scale(self, buckets: list[Bucket], factor: Any) -> None:
+        for bucket in buckets:
+            bucket.gradients.mul_(factor)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The master's, for all. Collective."""
+        import io
+
+        import torch
+
+        control, packed = self._lanes.control, io.BytesIO()
+        if control.rank == 0:
+            torch.save(self._updates.optimizer.state_dict(), packed)
+        size = int(control.broadcast(torch.tensor([packed.getbuffer().nbytes]), 0)[0])
+        whole = torch.empty(size, dtype=torch.uint8)
+        if control.rank == 0:
+            whole.copy_(torch.frombuffer(packed.getbuffer(), dtype=torch.uint8))
+        control.broadcast(whole, 0, out=whole)
+        return torch.load(io.BytesIO(whole.numpy().tobytes()), weights_only=False)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._updates.optimizer.load_state_dict(state)
+        self._take_state()
+
+    def close(self) -> None:
+        """Gives all optimizers the master's state, and ends the thread. Collective."""
+        whole = self.state_dict()
+        if self._lanes.rank:
+            self._updates.optimizer.load_state_dict(whole)
+        self._worker.stop()
+        self._lanes.control.barrier()  # no rank's thread waits for signals any more
+        self._window.close()
+
+    def _update(self, bucket: Bucket, allowed: tuple[Hyperparameters, list[bool]]) -> None:
+        """Runs in the worker's thread, at the master."""
+        values, used = allowed
+        chosen: list[list[Any]] = [[] for _ in values]
+        for slot, is_used in zip(bucket.slots, used, strict=True):
+            if is_used:
+                self._proxies[slot].grad = slot.view / self._lanes.size
+                chosen[slot.group].append(self._proxies[slot])
+        if any(chosen):
+            self._twin.run(values, chosen, self._state)
+        for slot in bucket.slots:
+            proxy = self._proxies[slot]
+            proxy.grad = None
+            if proxy in self._state:
+                self._updates.optimizer.state[slot.parameter] = self._state[proxy]
+
+    def _take_state(self) -> None:
+        """The state of the user's optimizer is that of the proxies: the same dictionaries."""
+        known = self._updates.optimizer.state
+        self._state.clear()
+        for slot, proxy in self._proxies.items():
+            if slot.parameter in known:
+                self._state[proxy] = known[slot.parameter]
+
+    def _leave_to_master(self, bucket: Bucket) -> None:
+        """What went up counts there: a further backward pass adds to zero here."""
+        if self._lanes.rank == 0:
+            return
+        for slot in bucket.slots:
+            if slot.parameter.grad is slot.view:
+                slot.view.zero_()
+
+    def _refuse_moved(self, bucket: Bucket) -> None:
+        for slot in bucket.slots:
+            if slot.count and slot.parameter.data_ptr() != self._proxies[slot].data_ptr():
+                raise InvalidArgument(
+                    f"rank {self._lanes.rank}: GradientSync: {slot.name} was moved out of the "
+                    'memory of strategy "tree": write its values in place (copy_), and convert or '
+                    "move the model before making the GradientSync"
+                )
+
+    def _await(self, signal: int, bucket: Bucket) -> None:
+        self._window.wait_signal(signal, self._sent[bucket])

@@ -1,0 +1,112 @@
+"""What each rank's window holds under the strategy "tree", and what its signals say.
+
+    data      parameters of all buckets | gradients from child 0 | gradients from child 1 | ...
+    signals   the program has something | bucket is ready ... | model's piece is here ... |
+              piece from child 0 is here ... | from child 1 ... |
+              versions: bucket was handed over ..., bucket is up to date ...
+
+Signals before the versions are set by a put and reset by the rank that takes what it brought.
+Versions only grow. The order of everything follows from the layout and the ranks, so each rank
+knows the others' places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from weft.train.sync.layout import Bucket, Layout
+from weft.train.sync.tree_shape import gradient_children, gradient_parent, model_children
+
+PIECE = 1 << 20
+"""Bytes of a bucket that travel by themselves: a rank sends one on while the next one comes."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Elements [first, last) of a bucket."""
+
+    number: int
+    """The place among all pieces."""
+    bucket: Bucket
+    first: int
+    last: int
+    offset: int
+    """Bytes from the begin of all buckets."""
+
+
+class Places:
+    """Offsets and signals of one rank's window. Any rank may compute those of any other."""
+
+    def __init__(self, layout: Layout, rank: int, size: int) -> None:
+        self.buckets = layout.buckets
+        self.pieces: list[Piece] = []
+        self.offsets: dict[Bucket, int] = {}
+        self.bytes = 0
+        for bucket in self.buckets:
+            self.offsets[bucket] = self.bytes
+            self._cut(bucket)
+            self.bytes += bucket.length * bucket.dtype.itemsize
+        self.children = gradient_children(rank, size)
+        self.receivers = model_children(rank, size)
+        self.parent = gradient_parent(rank) if rank else None
+
+    def _cut(self, bucket: Bucket) -> None:
+        step = PIECE // bucket.dtype.itemsize
+        for first in range(0, bucket.length, step):
+            offset = self.bytes + first * bucket.dtype.itemsize
+            last = min(first + step, bucket.length)
+            self.pieces.append(Piece(len(self.pieces), bucket, first, last, offset))
+
+    @cached_property
+    def of_bucket(self) -> dict[Bucket, list[Piece]]:
+        """The pieces of each bucket."""
+        found: dict[Bucket, list[Piece]] = {bucket: [] for bucket in self.buckets}
+        for piece in self.pieces:
+            found[piece.bucket].append(piece)
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Of the window's data."""
+        return self.bytes * (1 + len(self.children))
+
+    def inbox(self, child: int, piece: Piece) -> int:
+        """Where the piece of the child's gradients arrives."""
+        return self.bytes * (1 + self.children.index(child)) + piece.offset
+
+    WAKE = 0
+
+    def ready(self, bucket: Bucket) -> int:
+        """This rank's own gradients of the bucket are there."""
+        return 1 + bucket.number
+
+    def model(self, piece: Piece) -> int:
+        """The new parameters of the piece are there."""
+        return 1 + len(self.buckets) + piece.number
+
+    def gradient(self, child: int, piece: Piece) -> int:
+        """The child's gradients of the piece are there."""
+        return (
+            self.model(self.pieces[0])
+            + len(self.pieces) * (1 + self.children.index(child))
+            + piece.number
+        )
+
+    @property
+    def awaited(self) -> int:
+        """Signals that are set and reset. The versions come after them."""
+        return 1 + len(self.buckets) + len(self.pieces) * (1 + len(self.children))
+
+    def handed_over(self, bucket: Bucket) -> int:
+        """The round whose gradients of the bucket were sent on; at the master, are added up."""
+        return self.awaited + bucket.number
+
+    def up_to_date(self, bucket: Bucket) -> int:
+        """The round whose update the bucket's parameters have."""
+        return self.awaited + len(self.buckets) + bucket.number
+
+    @property
+    def signals(self) -> int:
+        """Of the window."""
+        return self.awaited + 2 * len(self.buckets)

@@ -1,0 +1,52 @@
+"""The two trees of CaffeGPI: gradients go up a binomial tree, models come down a heap.
+
+    8 ranks, gradients        8 ranks, models (b = 2)
+          0                         0
+        / | \\                     1     2
+       1  2  4                   3 4   5 6
+      /|  |                     7
+     3 5  6
+     |
+     7
+
+Kuehn, Keuper, Pfreundt, "Using GPI-2 for Distributed Memory Parallelization of the Caffe Toolbox to
+Speed up Deep Neural Network Training".
+"""
+
+from __future__ import annotations
+
+
+def gradient_parent(rank: int) -> int:
+    """The rank with its highest set bit cleared. Rank 0 has none."""
+    return rank & ~(1 << (rank.bit_length() - 1))
+
+
+def gradient_children(rank: int, size: int) -> list[int]:
+    """Those whose parent is `rank`, in rising order."""
+    every = (rank | 1 << bit for bit in range(rank.bit_length(), size.bit_length()))
+    return [child for child in every if child < size]
+
+
+def branches(size: int) -> int:
+    """The b >= 2 for which b times the levels below the root is least; the smallest of those."""
+    return min(range(2, max(size, 3)), key=lambda b: (b * _levels(size, b), b))
+
+
+def _levels(size: int, b: int) -> int:
+    levels, ranks, width = 0, 1, 1
+    while ranks < size:
+        width *= b
+        ranks += width
+        levels += 1
+    return levels
+
+
+def model_parent(rank: int, size: int) -> int:
+    """Rank 0 has none."""
+    return (rank - 1) // branches(size)
+
+
+def model_children(rank: int, size: int) -> list[int]:
+    """B * rank + 1 to b * rank + b, as far as there are such ranks."""
+    b = branches(size)
+    return list(range(min(b * rank + 1, size), min(b * rank + b + 1, size)))

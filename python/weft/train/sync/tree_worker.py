@@ -1,0 +1,217 @@
+"""The thread of a rank that moves gradients up and models down.
+
+It does one thing: wait for a signal of the window, and do what that allows. A piece goes up as soon
+as this rank and all its children have it. The master updates a bucket as soon as all of it is there
+and the program has called step(). A piece of the model goes down as it comes. There is no barrier.
+
+No acknowledgements are sent, since each is implied. A child's inbox is free when the new model is
+there: the master made it from that gradient. A rank's parameters may be overwritten once its
+gradient is at the master: its backward pass was done with them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from weakref import WeakSet
+
+from weft.errors import Timeout, WeftError
+from weft.train.sync.layout import Bucket
+from weft.train.sync.tree_memory import Piece, Places
+from weft.window import Window
+
+_running: WeakSet[TreeWorker] = WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """A thread must not come back into an interpreter that has ended."""
+    for worker in list(_running):
+        worker.stop()
+
+
+@dataclass
+class Progress:
+    """Of one piece in this round."""
+
+    own: bool = False
+    arrived: set[int] = field(default_factory=set)
+    added: int = 0
+    """Children whose gradients are added, in their order: so sums have the same bits each time."""
+
+
+class TreeWorker:
+    """Drives one rank's part of the trees. Its methods are the program's side; thread safe."""
+
+    def __init__(
+        self,
+        window: Window,
+        places: Places,
+        parents: Places | None,
+        receivers: dict[int, Places],
+        update: Callable[[Bucket, Any], None],
+        guard: Callable[[Callable[[], None]], None],
+    ) -> None:
+        """parents: the parent's places; None: this rank is the master.
+
+        update: takes the master's step on a bucket with the values that `allow` gave.
+        guard: runs the thread's loop, and tells everybody if it raises.
+        """
+        self._window, self._places = window, places
+        self._parents, self._receivers = parents, receivers
+        self._update = update
+        self._progress = {piece: Progress() for piece in places.pieces}
+        self._todo = {bucket: len(places.of_bucket[bucket]) for bucket in places.buckets}
+        self._coming = dict(self._todo)
+        self._rounds = dict.fromkeys(places.buckets, 0)
+        self._allowed: dict[Bucket, tuple[int, Any]] = {}
+        self._orders: deque[dict[Bucket, tuple[int, Any]] | None] = deque()
+        self._flat: dict[Bucket, tuple[Any, Any, dict[int, Any]]] = {}
+        self._guard = guard
+        self._thread = threading.Thread(target=self._live, name="weft-tree", daemon=True)
+        _running.add(self)
+
+    def begin(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def place(self, bucket: Bucket, gradients: Any, parameters: Any, inboxes: Any) -> None:
+        """Where the bucket's gradients and parameters are, flat; `inboxes`: those of children."""
+        self._flat[bucket] = (gradients, parameters, inboxes)
+
+    def hand_over(self, bucket: Bucket) -> None:
+        """This rank's gradients of the bucket are complete. At the master they become the sum."""
+        self._window.signal(self._window.rank, self._places.ready(bucket))
+
+    def allow(self, values: dict[Bucket, tuple[int, Any]]) -> None:
+        """Only at the master: steps that buckets take once a round's sums are there.
+
+        values: by bucket the number of the round, and what `update` gets.
+        """
+        self._order(values)
+
+    def stop(self) -> None:
+        """Ends the thread. May be called again."""
+        if self._thread.is_alive():
+            with contextlib.suppress(WeftError):  # the thread ends by the same error
+                self._order(None)
+            self._thread.join()
+
+    def _live(self) -> None:
+        # The guard has told everybody, this rank's program too: it waits for what never comes.
+        with contextlib.suppress(Exception):
+            self._guard(self._run)
+
+    def _order(self, order: dict[Bucket, tuple[int, Any]] | None) -> None:
+        self._orders.append(order)
+        self._window.signal(self._window.rank, Places.WAKE)
+
+    def _run(self) -> None:
+        handlers = self._handlers()
+        while True:
+            try:
+                signal = self._window.wait_some(0, self._places.awaited)
+            except Timeout:
+                continue  # the program does something else: nothing is due
+            self._window.fetch_reset(signal)
+            if signal != Places.WAKE:
+                handlers[signal]()
+                continue
+            while self._orders:
+                order = self._orders.popleft()
+                if order is None:
+                    return
+                self._allowed.update(order)
+                for bucket in list(order):
+                    self._update_if_due(bucket)
+
+    def _handlers(self) -> dict[int, Callable[[], None]]:
+        places = self._places
+        made: dict[int, Callable[[], None]] = {}
+        for bucket in places.buckets:
+            made[places.ready(bucket)] = partial(self._own_is_ready, bucket)
+        for piece in places.pieces:
+            made[places.model(piece)] = partial(self._model_came, piece)
+            for child in places.children:
+                made[places.gradient(child, piece)] = partial(self._gradient_came, piece, child)
+        return made
+
+    def _own_is_ready(self, bucket: Bucket) -> None:
+        # What went down from here before has left the memory that the next model overwrites.
+        self._window.quiet()
+        for piece in self._places.of_bucket[bucket]:
+            self._progress[piece].own = True
+            self._add(piece)
+
+    def _gradient_came(self, piece: Piece, child: int) -> None:
+        self._progress[piece].arrived.add(child)
+        self._add(piece)
+
+    def _add(self, piece: Piece) -> None:
+        """Adds what is there, and sends the sum on once it is whole."""
+        now, children = self._progress[piece], self._places.children
+        if not now.own:
+            return
+        gradients, _, inboxes = self._flat[piece.bucket]
+        part = slice(piece.first, piece.last)
+        while now.added < len(children) and children[now.added] in now.arrived:
+            gradients[part].add_(inboxes[children[now.added]][part])
+            now.added += 1
+        if now.added < len(children):
+            return
+        self._progress[piece] = Progress()
+        if self._parents is not None:
+            assert self._places.parent is not None
+            self._window.put(
+                gradients[part].view(_bytes_of()),
+                self._places.parent,
+                self._parents.inbox(self._window.rank, piece),
+                signal=self._parents.gradient(self._window.rank, piece),
+            )
+        self._todo[piece.bucket] -= 1
+        if self._todo[piece.bucket] == 0:
+            self._all_handed_over(piece.bucket)
+
+    def _all_handed_over(self, bucket: Bucket) -> None:
+        self._todo[bucket] = len(self._places.of_bucket[bucket])
+        self._rounds[bucket] += 1
+        self._tell(self._places.handed_over(bucket), bucket)
+        self._update_if_due(bucket)
+
+    def _update_if_due(self, bucket: Bucket) -> None:
+        round_of_step, values = self._allowed.get(bucket, (0, None))
+        if not round_of_step or self._rounds[bucket] < round_of_step:
+            return
+        del self._allowed[bucket]
+        self._update(bucket, values)
+        for piece in self._places.of_bucket[bucket]:
+            self._send_down(piece)
+        self._tell(self._places.up_to_date(bucket), bucket)
+
+    def _model_came(self, piece: Piece) -> None:
+        self._send_down(piece)
+        self._coming[piece.bucket] -= 1
+        if self._coming[piece.bucket] == 0:
+            self._coming[piece.bucket] = len(self._places.of_bucket[piece.bucket])
+            self._tell(self._places.up_to_date(piece.bucket), piece.bucket)
+
+    def _send_down(self, piece: Piece) -> None:
+        _, parameters, _ = self._flat[piece.bucket]
+        part = parameters[piece.first : piece.last].view(_bytes_of())
+        for receiver, theirs in self._receivers.items():
+            self._window.put(part, receiver, piece.offset, signal=theirs.model(piece))
+
+    def _tell(self, signal: int, bucket: Bucket) -> None:
+        self._window.signal(self._window.rank, signal, self._rounds[bucket])
+
+
+def _bytes_of() -> Any:
+    import torch
+
+    return torch.uint8

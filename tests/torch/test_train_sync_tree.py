@@ -1,0 +1,99 @@
+"""The trees of CaffeGPI, and what is particular to `GradientSync` with strategy "tree"."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from sync_models import Convolutions, content, loss_of, prepare, share, synchronized  # noqa: E402
+
+import weft  # noqa: E402
+from weft.train.sync.tree_shape import (  # noqa: E402
+    branches,
+    gradient_children,
+    gradient_parent,
+    model_children,
+    model_parent,
+)
+
+
+@pytest.mark.parametrize(("ranks", "b"), [(2, 2), (4, 3), (8, 2), (16, 2), (32, 3), (64, 2)])
+def test_the_documents_branches(ranks, b):
+    assert branches(ranks) == b
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 13, 32])
+@pytest.mark.parametrize("tree", ["gradient", "model"])
+def test_everybody_is_the_child_of_its_parent(tree, size):
+    children = gradient_children if tree == "gradient" else model_children
+    found = sorted(child for rank in range(size) for child in children(rank, size))
+    assert found == list(range(1, size))
+    for rank in range(1, size):
+        parent = gradient_parent(rank) if tree == "gradient" else model_parent(rank, size)
+        assert rank in children(parent, size)
+        assert parent < rank
+
+
+def test_gradients_of_eight_ranks():
+    assert [gradient_children(rank, 8) for rank in range(8)] == [
+        [1, 2, 4], [3, 5], [6], [7], [], [], [], [],
+    ]  # fmt: skip
+
+
+def delayed(job, fabric):
+    """Ranks stand still at random; the last one begins each iteration when it has its model."""
+    prepare(job)
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(64, 3000),
+        torch.nn.ReLU(),
+        torch.nn.Linear(3000, 700),
+        torch.nn.Linear(700, 5),
+    )
+    stepper = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    late = random.Random(job.rank)
+    with job.communicator(fabric=fabric) as comm:
+        sync = weft.train.GradientSync(model, stepper, "tree", group=comm, bucket_bytes=1000)
+        for number in range(6):
+            x = torch.randn(8, 64, generator=torch.Generator().manual_seed(number * 10 + job.rank))
+            time.sleep(late.random() / 20)
+            model(x).square().mean().backward()
+            sync.step()
+            sync.zero_grad()
+        sync.close()
+        assert not [t for t in threading.enumerate() if t.name == "weft-tree"]
+    return content(model)
+
+
+@pytest.mark.parametrize("fabric", ["shm", "ofi"])
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_pieces_of_long_layers_arrive_whole(team, fabric, ranks):
+    """A layer has several pieces, and ranks are late by turns: all end with the same bits."""
+    results = team(ranks).run(delayed, fabric)
+    for other in results[1:]:
+        assert all((a == b).all() for a, b in zip(other, results[0], strict=True))
+
+
+def died(job):
+    prepare(job)
+    model = Convolutions()
+    stepper = torch.optim.SGD(model.parameters(), lr=0.1)
+    with synchronized(job, model, stepper, "tree") as sync:
+        for number in range(100):
+            loss_of(model, *share(job, number)).backward()
+            if number == 3 and job.rank == 0:
+                sync._strategy._worker._update = None  # the thread that updates fails
+            sync.step()
+            sync.zero_grad()
+
+
+def test_a_failure_of_the_masters_thread_is_told_to_all(team):
+    ranks = team(3)
+    ranks.start(died)
+    for outcome in ranks.finish():
+        assert isinstance(outcome.error, (weft.Aborted, weft.PeerLost)), outcome.story()
