@@ -8,6 +8,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "bindings.h"
@@ -37,6 +39,19 @@ class PyRequest {
     request.on_finish([kept = arrays] {});
   }
 
+  // From now on its end will be noted.
+  void note_end() {
+    auto noted = std::make_shared<std::atomic<std::int64_t>>(0);
+    ended_ = noted;
+    request.on_finish([noted] {
+      const auto now = std::chrono::steady_clock::now().time_since_epoch();
+      noted->store(std::chrono::nanoseconds(now).count(), std::memory_order_relaxed);
+    });
+  }
+
+  // When it ended, in nanoseconds of the monotonic clock; 0 if that is not known.
+  std::int64_t ended() const { return ended_ ? ended_->load(std::memory_order_relaxed) : 0; }
+
   // Ctrl-C ends the wait, and not the operation.
   void wait(double timeout) {
     {
@@ -45,6 +60,9 @@ class PyRequest {
     }
     Buried::clear();
   }
+
+ private:
+  std::shared_ptr<std::atomic<std::int64_t>> ended_;  // by itself
 };
 
 weft::CommunicatorOptions options_of(double timeout, bool reproducible, const std::string& tuning,
@@ -242,6 +260,8 @@ void bind_communicator(nb::module_& m) {
   nb::class_<PyRequest>(m, "Request")
       .def("test", [](PyRequest& self) { return self.request.test(); })
       .def("wait", &PyRequest::wait, nb::arg("timeout") = 0.0)
+      .def("note_end", &PyRequest::note_end)
+      .def("ended", &PyRequest::ended)
       .def("source", [](PyRequest& self) { return self.request.source(); });
 
   nb::class_<PyCommunicator> type(m, "Communicator");

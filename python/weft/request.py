@@ -30,6 +30,15 @@ class Request:
         """Whether it has finished, well or not. Never waits."""
         return self._core.test()
 
+    def note_end(self) -> None:
+        """Asks for the time of its end, for `ended_ns`. Later calls lose what was noted."""
+        self._core.note_end()
+
+    @property
+    def ended_ns(self) -> int:
+        """When it ended, in nanoseconds of `time.perf_counter_ns()`. 0: not yet, or not asked."""
+        return self._core.ended()
+
     @property
     def result(self) -> Any:
         """The result, once it has finished. Raises what it failed with."""

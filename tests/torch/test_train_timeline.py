@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -12,8 +15,9 @@ from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 import weft  # noqa: E402
 from weft.errors import Unsupported  # noqa: E402
+from weft.train import GradientSync  # noqa: E402
 from weft.train.tracing.recorder import COMMUNICATION, COMPUTE, WAIT, active  # noqa: E402
-from weft.train.tracing.trace import read_trace  # noqa: E402
+from weft.train.tracing.trace import common, length, read_trace  # noqa: E402
 
 STEPS = 3
 
@@ -79,7 +83,9 @@ def test_every_layer_runs_forward_and_backward(trace):
         names = [one.name for one in slices if one.track == COMPUTE]
         for leaf in leaves:
             assert names.count(f"forward {leaf}") == STEPS
-            if leaf != "4":  # Dropout(0.0) may be nothing
+            if leaf == "4":  # Dropout(0.0) does nothing
+                assert f"backward {leaf}" not in names
+            else:
                 assert names.count(f"backward {leaf}") >= STEPS
         assert names.count("update") == STEPS
         assert names.count("backward") == STEPS
@@ -106,9 +112,10 @@ def test_a_step_in_order(trace):
 
 
 def test_exposed_communication_is_waited_for(trace):
+    assert sum(one.exposed_ms for rank in range(2) for one in trace.layers(rank)) > 0
     for rank in range(2):
         exposed = sum(one.exposed_ms for one in trace.layers(rank))
-        assert 0 < exposed <= trace.total_ms(rank, WAIT)
+        assert exposed <= trace.total_ms(rank, WAIT)
         both = exposed + sum(one.hidden_ms for one in trace.layers(rank))
         assert both == pytest.approx(trace.total_ms(rank, COMMUNICATION))
 
@@ -142,3 +149,54 @@ def test_one_process_without_a_group(tmp_path):
     assert trace.steps == 1
     assert trace.layers(0) == []
     assert trace.total_ms(0, COMPUTE) > 0
+
+
+def synchronized(job, strategy, path):
+    with world(job):
+        model = network()
+        sync = GradientSync(model, torch.optim.SGD(model.parameters(), lr=0.1), strategy)
+        for recorded in (False, True):
+            with weft.train.timeline(path) if recorded else contextlib.nullcontext():
+                for step in range(STEPS):
+                    torch.manual_seed(step)
+                    time.sleep(0.1 * job.rank)
+                    model(torch.randn(4, 1, 8, 8)).square().mean().backward()
+                    sync.step()
+                    sync.zero_grad()
+                if recorded and job.rank == 0:
+                    sync.finish()  # the other ranks' last collectives end in the block's end
+        sync.close()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "collectives"),
+    [("allreduce", {"allreduce": 1}), ("sharded", {"reduce_scatter": 1, "allgather": 1})],
+)
+def test_gradient_sync(team, tmp_path, strategy, collectives):
+    path = tmp_path / "trace.json"
+    team(2).run(synchronized, strategy, str(path))
+    trace = read_trace(path)
+    assert trace.steps == STEPS
+    layers = {name: module for name, module in network().named_modules() if name}
+    size = {
+        name: 4 * sum(p.numel() for p in module.parameters(recurse=False))
+        for name, module in layers.items()
+        if list(module.parameters(recurse=False))
+    }
+    for rank, slices in enumerate(trace.slices):
+        sent = [one for one in slices if one.track == COMMUNICATION and one.layers]
+        assert {one.name for one in sent} == set(collectives)
+        for name, count in collectives.items():
+            carried = [layer for one in sent if one.name == name for layer in one.layers]
+            assert sorted(carried) == sorted(list(size) * count * STEPS)
+        found = {one.name: one.bytes for one in trace.layers(rank) if one.name in size}
+        assert found == {
+            name: STEPS * sum(collectives.values()) * one for name, one in size.items()
+        }
+        assert [one.name for one in slices].count("update") >= STEPS - 1
+        busy = [one for one in slices if one.name.startswith("forward ") or one.name == "update"]
+        waits = [(one.begin, one.end) for one in slices if one.track == WAIT]
+        assert all(length(common((one.begin, one.end), waits)) < 0.01 for one in busy)
+        exposed = sum(one.exposed_ms for one in trace.layers(rank))
+        assert exposed <= trace.total_ms(rank, WAIT)
+        assert exposed > 0 or rank == 1  # rank 1 comes late to every step

@@ -37,7 +37,7 @@ class Allreduce:
         lane = self._lanes.data[bucket.lane]
         flat = bucket.gradients
         self._requests[bucket] = self._lanes.start(
-            lane.allreduce, flat, "avg", out=flat, symmetric=True
+            lane.allreduce, flat, "avg", out=flat, symmetric=True, bucket=bucket
         )
 
     def settle(self, bucket: Bucket) -> None:

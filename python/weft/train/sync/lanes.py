@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ from weft.communicator import Communicator
 from weft.errors import Aborted
 from weft.request import Request
 from weft.train.group import CommunicatorGroup, ProcessGroup
+from weft.train.sync.layout import Bucket
+from weft.train.tracing.recorder import WAIT, active
 
 PRIORITIES = 3
 """Lanes with priorities. Layers in the first third of the buckets are on the first lane."""
@@ -34,13 +37,30 @@ class Lanes:
         """The first error; empty while all is well."""
         self.rank, self.size = self.control.rank, self.control.size
 
-    def start(self, call: Callable[..., Any], *args: Any, **options: Any) -> Request:
-        """Starts a collective of one of the communicators."""
-        return self.guard(call, *args, async_op=True, **options)
+    def start(
+        self,
+        call: Callable[..., Any],
+        *args: Any,
+        bucket: Bucket | None = None,
+        **options: Any,
+    ) -> Request:
+        """Starts a collective of one of the communicators. `bucket`: what it carries."""
+        recorder, begin = active(), time.perf_counter_ns()
+        request = self.guard(call, *args, async_op=True, **options)
+        if recorder is not None:
+            layers = bucket.layers() if bucket else {}
+            recorder.collective(call.__name__, request, begin, layers)
+        return request
 
     def wait(self, request: Request) -> None:
         """Waits until `request` has finished."""
+        recorder = active()
+        if recorder is None or request.test():
+            self.guard(request.wait)
+            return
+        begin = time.perf_counter_ns()
         self.guard(request.wait)
+        recorder.span(WAIT, "wait", begin, time.perf_counter_ns())
 
     def guard(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Calls; if that raises, all communicators end with the error's text.

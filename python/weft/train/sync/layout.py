@@ -83,6 +83,14 @@ class Bucket:
     started: bool = False
     """Whether this round's collective was started."""
 
+    def layers(self) -> dict[str, int]:
+        """The layers that have parameters in it, and the bytes of each."""
+        found: dict[str, int] = {}
+        for slot in self.slots:
+            name = slot.name.rpartition(".")[0] or slot.name
+            found[name] = found.get(name, 0) + slot.count * self.dtype.itemsize
+        return found
+
     def begin_round(self) -> None:
         """Nothing has arrived."""
         trained = [slot.parameter.requires_grad for slot in self.slots]

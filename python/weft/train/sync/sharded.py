@@ -69,6 +69,7 @@ class Sharded:
             "avg",
             out=shard.gradient,
             symmetric=True,
+            bucket=bucket,
         )
 
     def settle(self, bucket: Bucket) -> None:
@@ -86,6 +87,7 @@ class Sharded:
                 shard.mine,
                 out=shard.parameters,
                 symmetric=True,
+                bucket=bucket,
             )
         if not later:
             for bucket in buckets:

@@ -75,7 +75,8 @@ class ModuleHooks:
             self._span("forward", begin)
         elif next(module.children(), None) is None:
             name = self._names.get(module, type(module).__name__)
-            self._span(f"forward {name}", begin)
+            # What hooks of the layer waited for or updated comes before its forward pass.
+            self._span(f"forward {name}", max(begin, self._recorder.resumed))
             for one in output if isinstance(output, (tuple, list)) else [output]:
                 if isinstance(one, torch.Tensor) and one.grad_fn is not None:
                     self._follow(one.grad_fn, nodes, name)
@@ -89,7 +90,8 @@ class ModuleHooks:
 
     def _follow(self, last: Any, before: set[Any], name: str) -> None:
         """Hooks on the nodes from a layer's output back to its inputs."""
-        found, waiting = {last}, [last]
+        found = {last}
+        waiting = [] if last in before else [last]  # the layer may have done nothing
         while waiting and len(found) < _MOST_NODES:
             node = waiting.pop()
             self._watch(node, name)

@@ -67,6 +67,7 @@ def timeline(path: str | Path, *, group: Any = None) -> Iterator[Recorder]:
         closing.callback(activate, None)
         yield recorder
         finish()
+        recorder.settle()
     after = read_clocks(ranks) if ranks else before
     mine = {"steps": recorder.steps, "spans": [list(span) for span in recorder.spans]}
     every = exchange(ranks, mine) if ranks else [mine]

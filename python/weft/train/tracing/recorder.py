@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
+
+from weft.request import Request
 
 COMPUTE = "compute"
 COMMUNICATION = "communication"
@@ -26,6 +29,8 @@ class Recorder:
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.steps = 0  # forward passes of a whole model
+        self.resumed = 0  # when a wait or an update of the program's thread last ended
+        self._pending: list[tuple[str, Request, int, dict[str, int]]] = []
 
     def span(
         self, track: str, name: str, begin: int, end: int, layers: dict[str, int] | None = None
@@ -42,6 +47,22 @@ class Recorder:
             layers: of a collective: the layers whose parameters it carries, and the bytes of each.
         """
         self.spans.append(Span(track, name, begin, end, layers or {}))
+        if track == WAIT or name.startswith("update"):
+            self.resumed = end
+
+    def collective(self, name: str, request: Request, begin: int, layers: dict[str, int]) -> None:
+        """Records an asynchronous collective of a communicator, which may still be under way."""
+        request.note_end()
+        self._pending.append((name, request, begin, layers))
+
+    def settle(self) -> None:
+        """Waits for the collectives that are under way. Raises what one failed with."""
+        for name, request, begin, layers in self._pending:
+            request.wait()
+            while request.ended_ns == 0:  # the end is noted just after it
+                time.sleep(0)
+            self.span(COMMUNICATION, name, begin, request.ended_ns, layers)
+        self._pending.clear()
 
 
 _active: Recorder | None = None
