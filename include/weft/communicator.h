@@ -18,6 +18,7 @@
 #include "weft/request.h"
 #include "weft/store.h"
 #include "weft/types.h"
+#include "weft/workers.h"
 
 namespace weft {
 
@@ -55,6 +56,10 @@ struct CommunicatorOptions {
   // priority go first. Whenever they can go, a call of a lower priority stops at the end of a
   // chunk. Equal on all ranks, else InvalidArgument on all.
   int priority = 0;
+  // The thread that carries on asynchronous calls. The communicators of a fabric share it: the
+  // first one says what it is like, and a later one that asks for another throws InvalidArgument.
+  // Each rank's own.
+  WorkerOptions workers = {};
 };
 
 inline constexpr int kAnySource = -1;

@@ -41,6 +41,18 @@ struct VariableInfo {
   std::string scope;  // on which ranks it counts
 };
 
+// The thread that carries on asynchronous calls, as a communicator made here would place it. With
+// the ranks of its job it knows better who shares the affinity mask; here the launcher's variables
+// count.
+struct WorkerInfo {
+  std::string obstacle;  // why no communicator can be made, and the remedy; the rest is then empty
+  bool exists = false;
+  std::string mask, compute;  // processors: of this process, of its compute threads
+  std::string cores;          // of the worker; empty: any
+  std::string nice;           // empty: the process's own
+  std::string why;
+};
+
 // If the kernel does not say, strings are empty and numbers zero.
 struct SystemInfo {
   std::string version;          // of Weft
@@ -55,6 +67,7 @@ struct SystemInfo {
   int usable_cores = 0;         // the lesser of both: what decides whether waiting spins
   // Variables by which launchers tell of threads and ranks, as far as they are set.
   std::vector<std::pair<std::string, std::string>> launch_hints;
+  WorkerInfo worker;
 
   // Why hwloc cannot be asked, and the remedy: these lists are empty then. Empty: it was.
   std::string layout_missing;

@@ -13,7 +13,8 @@ namespace weft {
 class Request {
  public:
   Request() = default;
-  // True once it has finished, also if it failed. Never blocks.
+  // True once it has finished, also if it failed. Never blocks. Without a worker (WorkerOptions) it
+  // drives the calls under way, and may call their callbacks.
   bool test() const;
   // Waits until it has finished. Throws its error. The calling thread may do the work. zero: the
   // communicator's timeout.

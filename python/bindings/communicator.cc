@@ -67,7 +67,7 @@ class PyRequest {
 
 weft::CommunicatorOptions options_of(double timeout, bool reproducible, const std::string& tuning,
                                      const std::string& fabric, const std::string& wire,
-                                     int priority) {
+                                     int priority, const weft::WorkerOptions& workers) {
   weft::CommunicatorOptions options;
   options.timeout = milliseconds(timeout);
   options.interrupt = check_signals;
@@ -76,6 +76,7 @@ weft::CommunicatorOptions options_of(double timeout, bool reproducible, const st
   options.fabric_name = fabric;
   options.wire = wire;
   options.priority = priority;
+  options.workers = workers;
   return options;
 }
 
@@ -99,8 +100,8 @@ class PyCommunicator {
 
   static PyCommunicator create(nb::object store, int rank, int size, double timeout,
                                bool reproducible, std::string tuning, std::string fabric,
-                               std::string wire, int priority) {
-    const auto options = options_of(timeout, reproducible, tuning, fabric, wire, priority);
+                               std::string wire, int priority, const weft::WorkerOptions& workers) {
+    const auto options = options_of(timeout, reproducible, tuning, fabric, wire, priority, workers);
     std::shared_ptr<weft::Store> shared = store_of(std::move(store));
     nb::gil_scoped_release release;
     return PyCommunicator(weft::Communicator::create(shared, rank, size, options));
@@ -108,8 +109,8 @@ class PyCommunicator {
 
   static PyCommunicator from_mpi(std::uintptr_t handle, double timeout, bool reproducible,
                                  std::string tuning, std::string fabric, std::string wire,
-                                 int priority) {
-    const auto options = options_of(timeout, reproducible, tuning, fabric, wire, priority);
+                                 int priority, const weft::WorkerOptions& workers) {
+    const auto options = options_of(timeout, reproducible, tuning, fabric, wire, priority, workers);
     nb::gil_scoped_release release;
     return PyCommunicator(weft::Communicator::from_mpi(handle, options));
   }
@@ -264,14 +265,26 @@ void bind_communicator(nb::module_& m) {
       .def("ended", &PyRequest::ended)
       .def("source", [](PyRequest& self) { return self.request.source(); });
 
+  nb::class_<weft::WorkerOptions>(m, "WorkerOptions")
+      .def(
+          "__init__",
+          [](weft::WorkerOptions* self, std::optional<int> count,
+             std::optional<std::vector<int>> cores, std::optional<int> nice,
+             std::optional<int> compute_threads) {
+            new (self) weft::WorkerOptions{count, std::move(cores), nice, compute_threads};
+          },
+          nb::arg("count").none(), nb::arg("cores").none(), nb::arg("nice").none(),
+          nb::arg("compute_threads").none());
+
   nb::class_<PyCommunicator> type(m, "Communicator");
   type.def_static("create", &PyCommunicator::create, nb::arg("store"), nb::arg("rank"),
                   nb::arg("size"), nb::arg("timeout"), nb::arg("reproducible") = false,
                   nb::arg("tuning") = "", nb::arg("fabric") = "", nb::arg("wire") = "",
-                  nb::arg("priority") = 0)
+                  nb::arg("priority") = 0, nb::arg("workers") = weft::WorkerOptions())
       .def_static("from_mpi", &PyCommunicator::from_mpi, nb::arg("handle"), nb::arg("timeout"),
                   nb::arg("reproducible") = false, nb::arg("tuning") = "", nb::arg("fabric") = "",
-                  nb::arg("wire") = "", nb::arg("priority") = 0)
+                  nb::arg("wire") = "", nb::arg("priority") = 0,
+                  nb::arg("workers") = weft::WorkerOptions())
       .def_prop_ro("rank", &PyCommunicator::rank)
       .def_prop_ro("size", &PyCommunicator::size)
       .def_prop_rw("timeout", &PyCommunicator::timeout, &PyCommunicator::set_timeout)

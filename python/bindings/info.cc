@@ -59,6 +59,18 @@ nb::dict hints(const weft::SystemInfo& info) {
   return all;
 }
 
+nb::dict worker(const weft::WorkerInfo& info) {
+  nb::dict row;
+  row["obstacle"] = info.obstacle.c_str();
+  row["exists"] = info.exists;
+  row["mask"] = info.mask.c_str();
+  row["compute"] = info.compute.c_str();
+  row["cores"] = info.cores.c_str();
+  row["nice"] = info.nice.c_str();
+  row["why"] = info.why.c_str();
+  return row;
+}
+
 nb::dict system_info() {
   const weft::SystemInfo info = weft::system_info();
   nb::dict all;
@@ -72,6 +84,7 @@ nb::dict system_info() {
   all["quota_file"] = info.quota_file.c_str();
   all["usable_cores"] = info.usable_cores;
   all["launch_hints"] = hints(info);
+  all["worker"] = worker(info.worker);
   all["caches"] = caches(info);
   all["layout"] = layout(info);
   all["sockets"] = domains(info.sockets);

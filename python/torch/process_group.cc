@@ -1,5 +1,6 @@
 #include "process_group.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/record_function.h>
@@ -91,6 +92,7 @@ std::shared_ptr<Communicator> ProcessGroupWeft::make_communicator(const std::str
     CommunicatorOptions with;
     with.timeout = options_->timeout;
     with.interrupt = check_signals;
+    with.workers.compute_threads = at::get_num_threads();
     auto made = Communicator::create(make_store(store_, rank_, name), rank_, size_, with);
     settle_at_the_end(made);
     return made;

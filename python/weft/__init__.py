@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from weft.searching import search
     from weft.simulation import simulate
     from weft.window import Window
+    from weft.workers import Workers
 
 __all__ = [
     "ANY_SOURCE",
@@ -56,6 +57,7 @@ __all__ = [
     "Unsupported",
     "WeftError",
     "Window",
+    "Workers",
     "__version__",
     "algorithm",
     "empty",
@@ -94,6 +96,7 @@ _MODULES = {
     "weft.topology": (),
     "weft.train": (),
     "weft.window": ("Window",),
+    "weft.workers": ("Workers",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

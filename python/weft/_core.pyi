@@ -40,6 +40,14 @@ class Window:
     def fetch_reset(self, signal: int) -> int: ...
     def quiet(self, timeout: float) -> None: ...
     def close(self) -> None: ...
+class WorkerOptions:
+    def __init__(
+        self,
+        count: int | None,
+        cores: Sequence[int] | None,
+        nice: int | None,
+        compute_threads: int | None,
+    ) -> None: ...
 
 class Communicator:
     @staticmethod
@@ -53,6 +61,7 @@ class Communicator:
         fabric: str = "",
         wire: str = "",
         priority: int = 0,
+        workers: WorkerOptions = ...,
     ) -> Communicator: ...
     @staticmethod
     def from_mpi(
@@ -63,6 +72,7 @@ class Communicator:
         fabric: str = "",
         wire: str = "",
         priority: int = 0,
+        workers: WorkerOptions = ...,
     ) -> Communicator: ...
     @property
     def rank(self) -> int: ...

@@ -35,6 +35,7 @@ from weakref import WeakSet
 from weft import _core, arguments
 from weft.collectives import Collectives
 from weft.request import Request
+from weft.workers import Workers
 
 ANY_SOURCE: int = _core.ANY_SOURCE
 """As `source` of a receive: the first rank that sends."""
@@ -80,6 +81,7 @@ class Communicator(Collectives):
         tuning: str | os.PathLike[str] = "",
         wire: str = "",
         priority: int = 0,
+        workers: Workers | None = None,
     ) -> Communicator:
         """Collective over mpi4py's `comm`: a communicator of its ranks, in their order.
 
@@ -96,7 +98,7 @@ class Communicator(Collectives):
         """
         from weft import join
 
-        return join.from_mpi(comm, timeout, reproducible, tuning, fabric, wire, priority)
+        return join.from_mpi(comm, timeout, reproducible, tuning, fabric, wire, priority, workers)
 
     @classmethod
     def from_group(
@@ -109,6 +111,7 @@ class Communicator(Collectives):
         tuning: str | os.PathLike[str] = "",
         wire: str = "",
         priority: int = 0,
+        workers: Workers | None = None,
     ) -> Communicator:
         """Collective over a process group of torch: a communicator of its ranks, in their order.
 
@@ -125,7 +128,9 @@ class Communicator(Collectives):
         """
         from weft import join
 
-        return join.from_group(group, timeout, reproducible, tuning, fabric, wire, priority)
+        return join.from_group(
+            group, timeout, reproducible, tuning, fabric, wire, priority, workers
+        )
 
     @property
     def timeout(self) -> float:

@@ -12,6 +12,7 @@ from weft.environment import place, warn_of_unknown_variables
 from weft.errors import InvalidArgument
 from weft.process_group import process_group
 from weft.rendezvous import find
+from weft.workers import Workers, options_of
 
 
 def init(
@@ -24,6 +25,7 @@ def init(
     fabric: str = "",
     wire: str = "",
     priority: int = 0,
+    workers: Workers | None = None,
 ) -> Communicator:
     """Joins the other ranks: collective over all `size` of them.
 
@@ -61,6 +63,8 @@ def init(
         priority: where communicators of one process have calls under way at the same time, those
             of the highest priority go first. Whenever they can go, a call of a lower priority stops
             at the end of a chunk. Equal on all ranks.
+        workers: the thread that carries on asynchronous calls, see `weft.Workers`; by default what
+            the environment says. Each rank's own.
 
     Raises:
         Timeout: naming the ranks that did not come, or a peer that does not answer and its address.
@@ -74,7 +78,7 @@ def init(
     warn_of_unknown_variables()
     rank, size = place(rank, size)
     who = f"rank {rank}: init"
-    options = _options(who, timeout, reproducible, tuning, fabric, wire, priority)
+    options = _options(who, timeout, reproducible, tuning, fabric, wire, priority, workers)
     store = find(rendezvous, rank, size, options[0])
     return _joined(_core.Communicator.create(store, rank, size, *options))
 
@@ -87,6 +91,7 @@ def from_mpi(
     fabric: str | None,
     wire: str,
     priority: int,
+    workers: Workers | None,
 ) -> Communicator:
     """`Communicator.from_mpi`."""
     warn_of_unknown_variables()
@@ -98,7 +103,7 @@ def from_mpi(
         )
     if not mpi.Is_initialized():
         raise InvalidArgument(f"{who}: MPI is not initialised: call MPI.Init_thread() before")
-    options = _options(who, timeout, reproducible, tuning, fabric or "", wire, priority)
+    options = _options(who, timeout, reproducible, tuning, fabric or "", wire, priority, workers)
     return _joined(_core.Communicator.from_mpi(mpi._handleof(comm), *options))
 
 
@@ -110,12 +115,13 @@ def from_group(
     fabric: str | None,
     wire: str,
     priority: int,
+    workers: Workers | None,
 ) -> Communicator:
     """`Communicator.from_group`."""
     warn_of_unknown_variables()
     who = "from_group"
     ranks = process_group(group, who)
-    options = _options(who, timeout, reproducible, tuning, fabric or "", wire, priority)
+    options = _options(who, timeout, reproducible, tuning, fabric or "", wire, priority, workers)
     from torch.distributed import PrefixStore
 
     # The store counts the communicators of this group (`find`).
@@ -132,7 +138,8 @@ def _options(
     fabric: str,
     wire: str,
     priority: int,
-) -> tuple[float, bool, str, str, str, int]:
+    workers: Workers | None,
+) -> tuple[float, bool, str, str, str, int, _core.WorkerOptions]:
     """As the core takes them."""
     timeout = arguments.seconds(timeout, f"{who}: timeout")
     arguments.refuse_wrong(
@@ -140,7 +147,8 @@ def _options(
     )
     if not isinstance(tuning, (str, os.PathLike)):
         raise InvalidArgument(f"{who}: tuning is {tuning!r}: give the path of a file")
-    return timeout, reproducible, os.fspath(tuning), fabric, wire, priority
+    worker = options_of(workers, who)
+    return timeout, reproducible, os.fspath(tuning), fabric, wire, priority, worker
 
 
 def _joined(core: _core.Communicator) -> Communicator:

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "base/host.h"
 #include "base/small_file.h"
@@ -155,6 +157,37 @@ std::string ranges_of(const std::vector<int>& numbers) {
 namespace {
 
 constexpr int kMostProcessors = 1 << 16;  // what a rank says may be damaged
+
+// A whole number below kMostProcessors that `text` begins with, which is then cut off.
+std::optional<int> take_number(std::string_view& text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0 || number >= kMostProcessors) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> read_ranges(const std::string& text) {
+  std::set<int> numbers;
+  std::string_view rest = text;
+  do {
+    if (!numbers.empty()) rest.remove_prefix(1);  // the comma
+    const auto first = take_number(rest);
+    auto last = first;
+    if (first && rest.starts_with('-')) {
+      rest.remove_prefix(1);
+      last = take_number(rest);
+    }
+    if (!first || !last || *last < *first) return std::nullopt;
+    for (int number = *first; number <= *last; ++number) numbers.insert(number);
+  } while (rest.starts_with(','));
+  if (!rest.empty()) return std::nullopt;
+  return std::vector<int>(numbers.begin(), numbers.end());
+}
+
+namespace {
 
 struct Shared {
   int ranks = 0;

@@ -35,6 +35,8 @@ int usable_cores();
 
 // Numbers that grow, as the kernel lists processors: "0-3,8".
 std::string ranges_of(const std::vector<int>& numbers);
+// Back, sorted, each number once. Nothing for any other text, and for numbers of 65536 or more.
+std::optional<std::vector<int>> read_ranges(const std::string& text);
 
 // This process's limits and its machine, for the other ranks of a job.
 std::string cpu_share(const CpuProbe& probe = {});

@@ -57,6 +57,14 @@ constexpr Variable kVariables[] = {
      "float32 sums and averages of allreduce and reduce_scatter cross nodes in bfloat16, in half "
      "the bytes",
      kAlike},
+    {"WEFT_WORKERS", &Environment::workers, "`0` or `1`, or `auto`", "`1`",
+     "threads that carry on asynchronous calls; `0`: only threads inside a call of Weft do",
+     kEachRank},
+    {"WEFT_WORKER_CORES", &Environment::worker_cores, "processors, as `3` or `2,6-7`, or `auto`",
+     "`auto`: those of the rank's share of the affinity mask that `OMP_NUM_THREADS` leaves free",
+     "the processors on which that thread runs", kEachRank},
+    {"WEFT_WORKER_NICE", &Environment::worker_nice, "-20 to 19", "the process's own",
+     "the nice value of that thread", kEachRank},
 };
 
 // What tests, scripts and `weft bench` say to themselves.

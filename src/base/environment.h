@@ -23,6 +23,9 @@ struct Environment {
   std::string secret;
   std::string tuning;
   std::string wire;
+  std::string worker_cores;
+  std::string worker_nice;
+  std::string workers;
 
   // As it is now. A communicator, a fabric and the choice of kernels read it once, when made.
   static Environment read();

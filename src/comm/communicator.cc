@@ -146,6 +146,7 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Store> store,
                              std::move(met.members), met.settings, options.interrupt);
   if (met.settings.crowded) impl->engine->expect_crowd();
   try {
+    check_same_worker(options.workers, impl->engine->employ(met.worker.worker));
     impl->open(exchange, deadline);
   } catch (const Error&) {
     end_together(*store, rank, size);

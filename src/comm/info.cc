@@ -12,7 +12,9 @@
 #include "base/layout.h"
 #include "base/version.h"
 #include "comm/fabrics.h"
+#include "comm/workers.h"
 #include "kernels/kernels.h"
+#include "weft/error.h"
 
 namespace weft {
 
@@ -54,6 +56,22 @@ void describe(const Layout& layout, SystemInfo& info) {
   info.caches = described(layout.caches);
 }
 
+WorkerInfo described_worker(const CpuLimits& limits) {
+  WorkerInfo info;
+  try {
+    const WorkerPlan plan = plan_worker(read_workers({}, limits), limits, launched_share());
+    info.exists = plan.worker.exists;
+    info.mask = ranges_of(limits.processors);
+    info.compute = ranges_of(plan.compute);
+    info.cores = ranges_of(plan.worker.cores);
+    if (plan.worker.nice) info.nice = std::to_string(*plan.worker.nice);
+    info.why = plan.why;
+  } catch (const Error& error) {
+    info.obstacle = error.what();
+  }
+  return info;
+}
+
 }  // namespace
 
 SystemInfo system_info() {
@@ -70,6 +88,7 @@ SystemInfo system_info() {
   info.quota_file = limits.quota_file;
   info.usable_cores = limits.usable();
   info.launch_hints = launch_hints();
+  info.worker = described_worker(limits);
   describe(read_layout(), info);
   info.huge_page_bytes = hardware.huge_page_bytes;
   info.huge_pages_reserved = hardware.huge_pages_reserved;

@@ -57,10 +57,17 @@ void check_same_priority(const std::string& first, const std::string& theirs, st
                         " gives priority=" + theirs + ": give the same on every rank");
 }
 
-// Reads the ranks' words into `settings`.
-Members read(const std::vector<std::string>& all, Settings& settings) {
+// The ranks of the same machine, mask and quota as this one.
+Share share_of(const std::vector<std::string>& shares, int rank) {
+  const auto own = shares.begin() + rank;
+  return {static_cast<int>(std::count(shares.begin(), own, *own)),
+          static_cast<int>(std::count(shares.begin(), shares.end(), *own))};
+}
+
+// Reads the ranks' words into `settings` and `shares`.
+Members read(const std::vector<std::string>& all, Settings& settings,
+             std::vector<std::string>& shares) {
   Members members;
-  std::vector<std::string> shares;
   std::string priority;
   bool reproducible = false;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
@@ -127,12 +134,17 @@ Introduction introduce(const Exchange& exchange, int rank, const CommunicatorOpt
   Introduction met;
   met.fabric = options.fabric;
   const std::string name = fabric_name(options);
+  const CpuLimits limits = cpu_limits();
+  WorkerOptions workers;
   const Word mine([&] {
+    workers = read_workers(options.workers, limits);
     if (!met.fabric) met.fabric = process_fabric(name.empty() ? "shm" : name);
     return join_words({own_settings(rank, options).to_text(), met.fabric->address(), cpu_share(),
                        host_identity().key(), std::to_string(options.priority)});
   });
-  met.members = read(exchange_hello(exchange, rank, mine), met.settings);
+  std::vector<std::string> shares;
+  met.members = read(exchange_hello(exchange, rank, mine), met.settings, shares);
+  met.worker = plan_worker(workers, limits, share_of(shares, rank));
   std::vector<std::string>& addresses = met.members.addresses;
   if (!options.fabric && name.empty() && !reaches_all(*met.fabric, addresses))
     met.fabric = span_hosts(exchange, rank, addresses);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/rendezvous.h"
+#include "comm/workers.h"
 #include "fabric/fabric.h"
 #include "select/settings.h"
 #include "weft/communicator.h"
@@ -26,6 +27,7 @@ struct Introduction {
   Members members;
   Settings settings;               // rank 0's; reproducible is what any rank asks for
   std::shared_ptr<Fabric> fabric;  // reaches all, as far as addresses tell
+  WorkerPlan worker;
 };
 
 // Throws Mismatch naming a rank of another version of Weft; on all ranks InvalidArgument or

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/placement.h"
+
 namespace weft {
 
 namespace {
@@ -101,6 +103,13 @@ void Engine::dispose(Engine* engine) {
     delete engine;
 }
 
+Worker Engine::employ(const Worker& worker) {
+  std::lock_guard lock(mutex_);
+  if (!worker_) worker_ = worker;
+  has_worker_.store(worker_->exists, std::memory_order_relaxed);
+  return *worker_;
+}
+
 void Engine::attach(Driven* driven) {
   std::lock_guard lock(driving_);
   driven_.insert(
@@ -125,7 +134,7 @@ void Engine::queued(bool wake) {
   {
     std::lock_guard lock(mutex_);
     work_ = true;
-    if (!wake) return;
+    if (!wake || !has_worker()) return;
     if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
     if (waiters_ > 0) return;
   }
@@ -222,7 +231,16 @@ bool Engine::pending() const {
                      [](const Driven* driven) { return driven->pending(); });
 }
 
+void Engine::poll() {
+  bool other = false;
+  if (!has_worker()) (void)drive(true, other);
+}
+
 void Engine::loop() {
+  const Worker worker = worker_.value_or(Worker{});
+  // It was possible when the engine got the worker. If the process may no longer run there, the
+  // system chooses, as it does for threads that it has already bound.
+  (void)place_this_thread("weft-worker", worker.cores, worker.nice);
   const std::function<void()> uninterrupted;
   Patience patience(*fabric_, crowded(), uninterrupted);
   bool look = false, other = false;

@@ -1,4 +1,5 @@
-// Drives everything in flight: one progress thread for each rank, and every thread that waits.
+// Drives everything in flight: a progress thread (the worker) for each rank, and every thread that
+// waits.
 #pragma once
 
 #include <atomic>
@@ -7,6 +8,7 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -81,6 +83,13 @@ class Patience {
   Clock::time_point idle_since_{};
 };
 
+// The progress thread: whether there is one, and where it runs.
+struct Worker {
+  bool exists = true;
+  std::vector<int> cores = {};   // processors; empty: as the thread that starts it
+  std::optional<int> nice = {};  // not set: the same
+};
+
 // One rank's engine, shared by its communicators. Thread safe.
 class Engine {
  public:
@@ -96,18 +105,26 @@ class Engine {
   const std::shared_ptr<Fabric>& fabric() const { return fabric_; }
   ArenaPool& arenas() { return arenas_; }
 
+  // The first call says what the worker is like. Without one it is Worker{}. To be called before
+  // anything is attached. Returns the worker that the engine has.
+  Worker employ(const Worker& worker);
+  // False: only threads that wait drive.
+  bool has_worker() const { return has_worker_.load(std::memory_order_relaxed); }
+
   void attach(Driven* driven);
   // When it returns no thread is in, or will enter, driven->step().
   void detach(Driven* driven);
 
-  // Something was queued. With `wake` the progress thread takes it; without, the caller
-  // promises to wait for it.
+  // Something was queued. With `wake` the progress thread, if there is one, takes it; without, the
+  // caller promises to wait for it.
   void queued(bool wake);
 
   // Drives everything until `done()`. False: the deadline passed first. Any thread, the
   // progress thread in a callback too.
   bool drive_until(const std::function<bool()>& done, Clock::time_point deadline,
                    const std::function<void()>& interrupt);
+  // Without a worker: drives everything once. For threads that ask instead of waiting.
+  void poll();
 
   // Whether nothing of `driven` is under way, and the callbacks of what was have returned.
   bool quiet(std::initializer_list<const Driven*> driven);
@@ -142,6 +159,8 @@ class Engine {
   int waiters_ = 0;  // threads in drive_until
   bool work_ = false;
   bool stop_ = false;
+  std::optional<Worker> worker_;
+  std::atomic<bool> has_worker_{true};  // relaxed: settled before anything is attached
   std::thread thread_;
 };
 

@@ -62,14 +62,14 @@ class Lane : public Driven {
   // Requires that nothing is pending.
   ~Lane() override;
 
-  // Runs on this thread if nothing is queued, else after it. If other lanes go first, it is queued,
-  // too, and this thread drives them with it. Throws what it fails with.
-  // `bind(binding, again)` fills a Binding; `again`: it is the one that the last synchronous
-  // run left, so only what differs need change. If it throws, nothing has happened.
+  // Runs on this thread if nothing is queued, else after it. If other lanes go first, or
+  // no worker drives them, it is queued, too, and this thread drives all lanes. Throws what it
+  // fails with. `bind(binding, again)` fills a Binding; `again`: it is the one that the last
+  // synchronous run left, so only what differs need change. If it throws, nothing has happened.
   template <typename Bind>
   void run(Bind&& bind, std::chrono::milliseconds timeout) {
     fate_->check(*endpoint_);
-    if (!outranked() && try_own_idle()) {
+    if (!outranked() && engine_->has_worker() && try_own_idle()) {
       Release at_end{this};
       bind(current_, true);
       run_current(timeout);

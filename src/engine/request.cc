@@ -19,29 +19,34 @@ void Request::State::finish(std::exception_ptr failure) {
   for (auto& callback : ready) callback();
 }
 
-// Acquire pairs with finish(): the outputs and the error are visible.
-bool Request::test() const { return !state_ || state_->finished.load(std::memory_order_acquire); }
+bool Request::test() const {
+  if (!state_ || state_->done()) return true;
+  state_->engine->poll();
+  return state_->done();
+}
 
 void Request::wait(std::chrono::milliseconds timeout) const {
   if (!state_) return;
-  if (!test()) {
+  if (!state_->done()) {
     auto limit = timeout.count() ? timeout : state_->timeout;
     // The operation has a deadline of its own; the grace lets it report its cause first.
     auto grace = timeout.count() ? std::chrono::milliseconds(0) : std::chrono::seconds(1);
-    if (!state_->engine->drive_until([this] { return test(); }, Clock::now() + limit + grace,
-                                     state_->interrupt))
+    if (!state_->engine->drive_until([this] { return state_->done(); },
+                                     Clock::now() + limit + grace, state_->interrupt))
       throw Timeout("the operation has not finished within " + duration_text(limit) +
                     "; it goes on, wait again or abort the communicator");
   }
   if (state_->error) std::rethrow_exception(state_->error);
 }
 
-std::exception_ptr Request::error() const { return test() && state_ ? state_->error : nullptr; }
+std::exception_ptr Request::error() const {
+  return state_ && state_->done() ? state_->error : nullptr;
+}
 
 void Request::on_finish(std::function<void()> callback) const {
   if (state_) {
     std::lock_guard lock(state_->mutex);
-    if (!test()) {
+    if (!state_->done()) {
       state_->callbacks.push_back(std::move(callback));
       return;
     }

@@ -21,6 +21,8 @@ struct Request::State {
         std::function<void()> interrupt)
       : engine(std::move(engine)), timeout(timeout), interrupt(std::move(interrupt)) {}
 
+  // Acquire pairs with finish(): the outputs and the error are visible.
+  bool done() const { return finished.load(std::memory_order_acquire); }
   // Marks the request finished and calls the callbacks, on this thread. Once.
   void finish(std::exception_ptr failure);
 

@@ -90,6 +90,7 @@ def _lines(known: dict[str, Any]) -> list[tuple[str, str]]:
         ("processor", known["processor"] or "not known"),
         ("cores", _cores(known)),
         *((name, value) for name, value in known["launch_hints"].items()),
+        ("worker thread", _worker(known["worker"])),
         ("sockets, caches", _layout(known["layout"])),
         *((f"socket {s['number']}", _domain(s)) for s in known["sockets"]),
         *((f"NUMA node {n['number']}", _domain(n)) for n in known["numa_nodes"]),
@@ -116,6 +117,19 @@ def _cores(known: dict[str, Any]) -> str:
     return (
         f"{known['usable_cores']} usable: {known['online_processors']} online, "
         f"{known['affinity_processors']} in the affinity mask, {limit}"
+    )
+
+
+def _worker(worker: dict[str, Any]) -> str:
+    if worker["obstacle"]:
+        return f"[red]refused[/]: {escape(worker['obstacle'])}"
+    if not worker["exists"]:
+        return worker["why"]
+    where = f"processors {worker['cores']}" if worker["cores"] else "any processor"
+    nice = f", nice {worker['nice']}" if worker["nice"] else ""
+    return (
+        f"{where}{nice}: {worker['why']} "
+        f"(affinity mask {worker['mask']}, compute threads on {worker['compute'] or 'none'})"
     )
 
 
