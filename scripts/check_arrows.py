@@ -69,6 +69,7 @@ FACES: dict[str, str | None] = {
     "store.h": "src/comm",
     "communicator.h": "src/comm",
     "window.h": "src/comm",
+    "workers.h": "src/comm",
     "info.h": "src/comm",
     "optim.h": "src/kernels",
     "measure.h": "src/measure",

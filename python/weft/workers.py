@@ -25,8 +25,8 @@ class Workers:
     Attributes:
         count: 1, or 0 for no worker. Without one only threads inside a call of Weft carry on
             asynchronous calls: blocking calls, `Request.wait` and `Request.test`. A call may then
-            finish late, and what waits for it elsewhere, such as a future of torch or a put from another
-            node, does not end by itself. By default WEFT_WORKERS, else 1.
+            finish late. A future of torch or a put from another node does not end by itself. By
+            default WEFT_WORKERS, else 1.
         cores: the processors that the worker may run on, all of this process's affinity mask. By
             default WEFT_WORKER_CORES, else those of this rank's share of the mask that compute
             threads leave free. Ranks with the same mask divide it evenly. Compute threads are as
