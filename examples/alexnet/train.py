@@ -56,7 +56,7 @@ def arguments() -> argparse.Namespace:
     add("--model", choices=list(MODELS), default="alexnet")
     add(
         "--strategy",
-        choices=["none", "ddp", "allreduce", "sharded"],
+        choices=["none", "ddp", "allreduce", "sharded", "tree"],
         default="none",
         help="none: ranks exchange nothing; ddp: DistributedDataParallel; else GradientSync's",
     )

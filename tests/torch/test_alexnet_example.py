@@ -72,7 +72,7 @@ def one_process(tmp_path_factory) -> dict:
     return state
 
 
-@pytest.mark.parametrize("strategy", ["ddp", "allreduce", "sharded"])
+@pytest.mark.parametrize("strategy", ["ddp", "allreduce", "sharded", "tree"])
 def test_a_strategy_learns_what_one_process_learns_and_resumes(
     strategy: str, one_process: dict, tmp_path: Path
 ) -> None:

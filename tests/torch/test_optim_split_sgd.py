@@ -11,8 +11,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from group import world  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+
 from weft.errors import InvalidArgument, Unsupported  # noqa: E402
 from weft.optim import SplitSGD, split_sgd  # noqa: E402
+from weft.train import GradientSync  # noqa: E402
 
 SPECIAL = [0.0, -0.0, 1e-45, -1e-40, 3.4e38, -3.4e38, float("inf"), float("-inf"), float("nan")]
 OPTIONS = [
@@ -309,3 +313,27 @@ def test_a_state_of_another_type_is_refused():
     with pytest.raises(InvalidArgument, match=r"momentum has 3 .*bfloat16, not 3 .*float32"):
         optimizer.step()
     assert weight.eq(1).all()
+
+
+def over_ranks(job, strategy):
+    """The float32 weights after training on two ranks, as bits."""
+    with world(job):
+        net, optimizer, _ = net_of(0)
+        model = DistributedDataParallel(net) if strategy == "ddp" else net
+        sync = optimizer if strategy == "ddp" else GradientSync(net, optimizer, strategy)
+        for step in range(4):
+            torch.manual_seed(10 * step + job.rank)
+            model(torch.randn(4, 6).bfloat16()).float().square().sum().backward()
+            sync.step()
+            sync.zero_grad()
+        if strategy != "ddp":
+            sync.finish()
+            sync.close()
+        return [bits(optimizer.float32_weight(p)).tolist() for p in net.parameters()]
+
+
+def test_gradient_sync_trains_it_as_ddp_does(team):
+    expected = team(2).run(over_ranks, "ddp")
+    assert expected[0] == expected[1]
+    for strategy in ("allreduce", "sharded"):
+        assert team(2).run(over_ranks, strategy) == expected

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 import weft  # noqa: E402
 from weft.errors import Unsupported  # noqa: E402
 from weft.train import GradientSync  # noqa: E402
-from weft.train.tracing.recorder import COMMUNICATION, COMPUTE, WAIT, active  # noqa: E402
+from weft.train.tracing.recorder import COMMUNICATION, COMPUTE, WAIT, WORKER, active  # noqa: E402
 from weft.train.tracing.trace import common, length, read_trace  # noqa: E402
 
 STEPS = 3
@@ -163,14 +163,18 @@ def synchronized(job, strategy, path):
                     model(torch.randn(4, 1, 8, 8)).square().mean().backward()
                     sync.step()
                     sync.zero_grad()
-                if recorded and job.rank == 0:
-                    sync.finish()  # the other ranks' last collectives end in the block's end
+                if strategy == "tree" or (recorded and job.rank == 0):
+                    sync.finish()  # other collectives that are under way end with the block
         sync.close()
 
 
 @pytest.mark.parametrize(
     ("strategy", "collectives"),
-    [("allreduce", {"allreduce": 1}), ("sharded", {"reduce_scatter": 1, "allgather": 1})],
+    [
+        ("allreduce", {"allreduce": 1}),
+        ("sharded", {"reduce_scatter": 1, "allgather": 1}),
+        ("tree", {"tree": 1}),
+    ],
 )
 def test_gradient_sync(team, tmp_path, strategy, collectives):
     path = tmp_path / "trace.json"
@@ -193,8 +197,13 @@ def test_gradient_sync(team, tmp_path, strategy, collectives):
         assert found == {
             name: STEPS * sum(collectives.values()) * one for name, one in size.items()
         }
-        assert [one.name for one in slices].count("update") >= STEPS - 1
-        busy = [one for one in slices if one.name.startswith("forward ") or one.name == "update"]
+        updates = [one.track for one in slices if one.name == "update"]
+        if strategy == "tree":  # the master's thread updates for all
+            assert set(updates) == ({WORKER} if rank == 0 else set())
+        else:
+            assert updates.count(COMPUTE) >= STEPS - 1
+        busy = [one for one in slices if one.track == COMPUTE]
+        busy = [one for one in busy if one.name.startswith("forward ") or one.name == "update"]
         waits = [(one.begin, one.end) for one in slices if one.track == WAIT]
         assert all(length(common((one.begin, one.end), waits)) < 0.01 for one in busy)
         exposed = sum(one.exposed_ms for one in trace.layers(rank))

@@ -13,6 +13,7 @@ by itself; the document sends whole layers.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from typing import Any
 
@@ -24,6 +25,7 @@ from weft.train.sync.tree_memory import Places
 from weft.train.sync.tree_worker import TreeWorker
 from weft.train.sync.updates import Updates
 from weft.train.sync.words import Words
+from weft.train.tracing.recorder import WAIT, active
 from weft.window import Window
 
 
@@ -209,4 +211,7 @@ class Tree:
                 )
 
     def _await(self, signal: int, bucket: Bucket) -> None:
+        recorder, begin = active(), time.perf_counter_ns()
         self._window.wait_signal(signal, self._sent[bucket])
+        if recorder is not None:
+            recorder.span(WAIT, "wait", begin, time.perf_counter_ns())

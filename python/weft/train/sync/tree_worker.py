@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from weakref import WeakSet
 from weft.errors import Timeout, WeftError
 from weft.train.sync.layout import Bucket
 from weft.train.sync.tree_memory import Piece, Places
+from weft.train.tracing.recorder import COMMUNICATION, active
 from weft.window import Window
 
 _running: WeakSet[TreeWorker] = WeakSet()
@@ -73,6 +75,7 @@ class TreeWorker:
         self._allowed: dict[Bucket, tuple[int, Any]] = {}
         self._orders: deque[dict[Bucket, tuple[int, Any]] | None] = deque()
         self._flat: dict[Bucket, tuple[Any, Any, dict[int, Any]]] = {}
+        self._begun: dict[Bucket, int] = {}
         self._guard = guard
         self._thread = threading.Thread(target=self._live, name="weft-tree", daemon=True)
         _running.add(self)
@@ -87,6 +90,7 @@ class TreeWorker:
 
     def hand_over(self, bucket: Bucket) -> None:
         """This rank's gradients of the bucket are complete. At the master they become the sum."""
+        self._begun[bucket] = time.perf_counter_ns()
         self._window.signal(self._window.rank, self._places.ready(bucket))
 
     def allow(self, values: dict[Bucket, tuple[int, Any]]) -> None:
@@ -192,20 +196,28 @@ class TreeWorker:
         self._update(bucket, values)
         for piece in self._places.of_bucket[bucket]:
             self._send_down(piece)
-        self._tell(self._places.up_to_date(bucket), bucket)
+        self._end(bucket)
 
     def _model_came(self, piece: Piece) -> None:
         self._send_down(piece)
         self._coming[piece.bucket] -= 1
         if self._coming[piece.bucket] == 0:
             self._coming[piece.bucket] = len(self._places.of_bucket[piece.bucket])
-            self._tell(self._places.up_to_date(piece.bucket), piece.bucket)
+            self._end(piece.bucket)
 
     def _send_down(self, piece: Piece) -> None:
         _, parameters, _ = self._flat[piece.bucket]
         part = parameters[piece.first : piece.last].view(_bytes_of())
         for receiver, theirs in self._receivers.items():
             self._window.put(part, receiver, piece.offset, signal=theirs.model(piece))
+
+    def _end(self, bucket: Bucket) -> None:
+        """The bucket's parameters are those of the next iteration."""
+        recorder = active()
+        if recorder is not None:
+            now = time.perf_counter_ns()
+            recorder.span(COMMUNICATION, "tree", self._begun[bucket], now, bucket.layers())
+        self._tell(self._places.up_to_date(bucket), bucket)
 
     def _tell(self, signal: int, bucket: Bucket) -> None:
         self._window.signal(self._window.rank, signal, self._rounds[bucket])

@@ -19,12 +19,12 @@ _SEPARATE = ("Adafactor", "Muon")
 
 
 def is_elementwise(optimizer: Any) -> bool:
-    """Whether the optimizer is one of torch's that may update parts of a parameter."""
+    """Whether the optimizer is torch's or Weft's, and may update parts of a parameter."""
     return _is_one_of(optimizer, _ELEMENTWISE)
 
 
 def is_separate(optimizer: Any) -> bool:
-    """Whether it is one of torch's that may update parameters one after another."""
+    """Whether it is torch's or Weft's, and may update parameters one after another."""
     return _is_one_of(optimizer, _ELEMENTWISE + _SEPARATE)
 
 
@@ -36,8 +36,11 @@ def elementwise_names() -> str:
 def _is_one_of(optimizer: Any, names: tuple[str, ...]) -> bool:
     import torch
 
+    from weft.optim import SplitSGD
+
     # A subclass may override anything.
-    return type(optimizer) in [getattr(torch.optim, n) for n in names if hasattr(torch.optim, n)]
+    known = [getattr(torch.optim, name) for name in names if hasattr(torch.optim, name)]
+    return type(optimizer) in [*known, SplitSGD]
 
 
 class Updates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import torch
 from torch.nn.modules import module as torch_module
 from torch.optim import optimizer as torch_optimizer
 
-from weft.train.tracing.recorder import COMPUTE, Recorder
+from weft.train.tracing.recorder import COMPUTE, WORKER, Recorder
 
 _MOST_NODES = 64  # of a layer's part of the graph
 
@@ -57,7 +58,8 @@ class ModuleHooks:
         self._backward_begin = None
 
     def _span(self, name: str, begin: int) -> None:
-        self._recorder.span(COMPUTE, name, begin, time.perf_counter_ns())
+        own = threading.get_ident() == self._recorder.thread
+        self._recorder.span(COMPUTE if own else WORKER, name, begin, time.perf_counter_ns())
 
     def _before(self, module: Any, inputs: Any) -> None:
         if not self._stack:

@@ -21,15 +21,17 @@ _WHO = "weft.train.timeline"
 def timeline(path: str | Path, *, group: Any = None) -> Iterator[Recorder]:
     """Records the training steps inside of the block, and writes them as a trace. Collective.
 
-    The trace is JSON that ui.perfetto.dev and chrome://tracing show. Each rank has three tracks.
+    The trace is JSON that ui.perfetto.dev and chrome://tracing show. Each rank has four tracks.
     *compute*: forward and backward pass of each layer, updates of optimizers. *communication*:
     each collective, with its layers and their bytes. *wait*: the program's thread was blocked by a
-    collective. `weft timeline FILE` draws it, and says of each layer how much of its communication
-    was exposed and how much was hidden.
+    collective. *worker*: what another thread computed. `weft timeline FILE` draws the trace, and
+    says of each layer how much of its communication was exposed and how much was hidden.
 
     It works with DistributedDataParallel on Weft and with `weft.train.GradientSync`, without a
-    change to the program. DDP makes its final buckets after its first step, so do one before. Hooks
-    cost some microseconds a layer. A process group keeps its completion hook after the block.
+    change to the program. DDP makes its final buckets after its first step, so do one before. With
+    strategy "tree" call `finish()` of the GradientSync in the block: an exchange that ends later is
+    not in the trace. Hooks cost some microseconds a layer. A process group keeps its completion
+    hook after the block.
 
         with weft.train.timeline("step.json"):
             for images, labels in batches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import NamedTuple
 
@@ -10,7 +11,8 @@ from weft.request import Request
 COMPUTE = "compute"
 COMMUNICATION = "communication"
 WAIT = "wait"
-TRACKS = (COMPUTE, COMMUNICATION, WAIT)
+WORKER = "worker"
+TRACKS = (COMPUTE, COMMUNICATION, WAIT, WORKER)
 
 
 class Span(NamedTuple):
@@ -29,6 +31,7 @@ class Recorder:
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.steps = 0  # forward passes of a whole model
+        self.thread = threading.get_ident()  # the program's
         self.resumed = 0  # when a wait or an update of the program's thread last ended
         self._pending: list[tuple[str, Request, int, dict[str, int]]] = []
 
@@ -40,14 +43,16 @@ class Recorder:
         Args:
             track: COMPUTE: a layer's forward or backward pass, or an update. COMMUNICATION: a
                 collective, from its start to its end; spans of this track may overlap. WAIT: the
-                program's thread could not go on before a collective had ended.
+                program's thread could not go on before a collective had ended. WORKER: another
+                thread computed.
             name: what it was, as the picture shows it: "forward conv1", "allreduce fc6".
             begin: `time.perf_counter_ns()`.
             end: the same clock, at the end.
             layers: of a collective: the layers whose parameters it carries, and the bytes of each.
         """
         self.spans.append(Span(track, name, begin, end, layers or {}))
-        if track == WAIT or name.startswith("update"):
+        own = threading.get_ident() == self.thread
+        if own and (track == WAIT or name.startswith("update")):
             self.resumed = end
 
     def collective(self, name: str, request: Request, begin: int, layers: dict[str, int]) -> None:

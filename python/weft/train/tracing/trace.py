@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft.errors import InvalidArgument
-from weft.train.tracing.recorder import COMMUNICATION, COMPUTE, TRACKS, WAIT
+from weft.train.tracing.recorder import COMMUNICATION, COMPUTE, TRACKS, WAIT, WORKER
 
 _WRITER = "weft.train.timeline"
 
@@ -145,6 +145,7 @@ def _names(rank: int) -> list[dict[str, Any]]:
         _name(rank, 0, "process_sort_index", {"sort_index": rank}),
         _name(rank, TRACKS.index(COMPUTE), "thread_name", {"name": COMPUTE}),
         _name(rank, TRACKS.index(WAIT), "thread_name", {"name": WAIT}),
+        _name(rank, TRACKS.index(WORKER), "thread_name", {"name": WORKER}),
     ]
 
 
