@@ -43,7 +43,10 @@ struct SplitWeights {
 // in float32, where every product is rounded before it is added. All instruction sets give the same
 // bits, except for which NaN a NaN is, also on a thread that flushes denormals. Thread safe for
 // different weights.
-void split_sgd(const SplitWeights& weights, const SgdOptions& options);
+//
+// threads: the most that share the weights, the caller among them. A thread gets a million weights
+// or more, so short arrays stay with the caller.
+void split_sgd(const SplitWeights& weights, const SgdOptions& options, int threads = 1);
 
 // A table of `rows` rows of `width` weights, and a gradient of some of its rows.
 struct SplitTable {

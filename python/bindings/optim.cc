@@ -31,26 +31,23 @@ Array input(nb::handle object, const std::string& name, DType dtype, std::size_t
   return checked(Array::input(object, "split_sgd: " + name), name, dtype, count);
 }
 
-// Elements [begin, end) of arrays of one length.
-void dense(nb::handle high, nb::handle low, nb::handle grad, nb::handle momentum, std::size_t begin,
-           std::size_t end, const weft::SgdOptions& options) {
+// Arrays of one length.
+void dense(nb::handle high, nb::handle low, nb::handle grad, nb::handle momentum,
+           const weft::SgdOptions& options, int threads) {
   const Array upper = Array::output(high, "split_sgd: high");
   const std::size_t count = upper.count();
   checked(upper, "high", DType::kBF16, count);
-  if (begin > end || end > count) throw weft::InvalidArgument("split_sgd: no such elements");
   const Array lower = output(low, "low", DType::kI16, count);
   const Array gradient = input(grad, "grad", DType::kBF16, count);
   const Array buffer =
       momentum.is_none() ? Array() : output(momentum, "momentum", DType::kF32, count);
-  auto* wide = static_cast<float*>(buffer.data());
-  const weft::SplitWeights weights{
-      .high = static_cast<std::uint16_t*>(upper.data()) + begin,
-      .low = static_cast<std::uint16_t*>(lower.data()) + begin,
-      .grad = static_cast<const std::uint16_t*>(gradient.data()) + begin,
-      .momentum = wide ? wide + begin : nullptr,
-      .count = end - begin};
+  const weft::SplitWeights weights{.high = static_cast<std::uint16_t*>(upper.data()),
+                                   .low = static_cast<std::uint16_t*>(lower.data()),
+                                   .grad = static_cast<const std::uint16_t*>(gradient.data()),
+                                   .momentum = static_cast<float*>(buffer.data()),
+                                   .count = count};
   nb::gil_scoped_release release;
-  weft::split_sgd(weights, options);
+  weft::split_sgd(weights, options, threads);
 }
 
 void table(nb::handle high, nb::handle low, nb::handle row, nb::handle grad, std::size_t rows,
@@ -88,7 +85,7 @@ void bind_optim(nb::module_& m) {
           nb::arg("lr"), nb::arg("momentum"), nb::arg("dampening"), nb::arg("weight_decay"),
           nb::arg("nesterov"), nb::arg("first"));
   m.def("split_sgd", &dense, nb::arg("high"), nb::arg("low"), nb::arg("grad"),
-        nb::arg("momentum").none(), nb::arg("begin"), nb::arg("end"), nb::arg("options"));
+        nb::arg("momentum").none(), nb::arg("options"), nb::arg("threads"));
   m.def("split_sgd_rows", &table, nb::arg("high"), nb::arg("low"), nb::arg("row"), nb::arg("grad"),
         nb::arg("rows"), nb::arg("lr"));
 }

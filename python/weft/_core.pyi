@@ -636,9 +636,8 @@ def split_sgd(
     low: object,
     grad: object,
     momentum: object | None,
-    begin: int,
-    end: int,
     options: SgdOptions,
+    threads: int,
 ) -> None: ...
 def split_sgd_rows(
     high: object, low: object, row: object, grad: object, rows: int, lr: float

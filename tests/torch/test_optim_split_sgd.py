@@ -15,7 +15,7 @@ from group import world  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 from weft.errors import InvalidArgument, Unsupported  # noqa: E402
-from weft.optim import SplitSGD, split_sgd  # noqa: E402
+from weft.optim import SplitSGD  # noqa: E402
 from weft.train import GradientSync  # noqa: E402
 
 SPECIAL = [0.0, -0.0, 1e-45, -1e-40, 3.4e38, -3.4e38, float("inf"), float("-inf"), float("nan")]
@@ -97,13 +97,22 @@ def rows_of(parameter, entries=40):
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_bits_of_float32(options, monkeypatch):
+def test_bits_of_float32(options):
     torch.manual_seed(1)
-    monkeypatch.setattr(split_sgd, "_PIECE", 64)  # so that threads share a parameter
     for lr in (1e-3, 0.0, 7.3):
         compare(
             RoundedSGD, [(n,) for n in (*range(1, 70, 3), 1000)] + [(3, 5, 7), ()], options, lr=lr
         )
+
+
+def test_threads_share_a_long_parameter():
+    torch.manual_seed(6)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        compare(RoundedSGD, [((3 << 20) + 5,)], {"momentum": 0.9}, steps=2)
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("shape", [(10, 1), (10, 3), (7, 16), (50, 100), (6, 3, 5)])

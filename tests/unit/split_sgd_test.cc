@@ -136,6 +136,28 @@ TEST(SplitSgd, TheProductIsRoundedBeforeTheSum) {
   }
 }
 
+// Shares end within the arrays, and the last one is short.
+TEST(SplitSgd, ThreadsGiveTheBitsOfOne) {
+  std::mt19937 random(20);
+  const std::size_t count = (std::size_t{3} << 20) + 37;
+  Case one(count, random);
+  Case three = one;
+  const SgdOptions options{.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-3};
+  for (Case* each : {&one, &three}) {
+    split_sgd({.high = each->high.data(),
+               .low = each->low.data(),
+               .grad = each->grad.data(),
+               .momentum = each->momentum.data(),
+               .count = count},
+              options, each == &one ? 1 : 3);
+  }
+  EXPECT_TRUE(one.high == three.high);
+  EXPECT_TRUE(one.low == three.low);
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(bits(one.momentum[i]), bits(three.momentum[i])) << i;
+  }
+}
+
 TEST(SplitSgd, RowsAreTakenInTurnAndRoundedAfterEach) {
   std::vector<std::uint16_t> high = {0x3f80, 0x4b80}, low = {0, 0};  // 1 and 2^24
   const std::vector<std::uint16_t> grad = {0xbf80, 0xbf80, 0x4000};  // -1, -1, 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import torch
@@ -13,7 +12,6 @@ from weft.errors import InvalidArgument
 from weft.optim.arguments import check_gradient, check_options, check_parameter, check_state
 from weft.optim.halves import join, split
 
-_PIECE = 1 << 18  # elements that a thread takes at a time
 _FACTORS = {"momentum": 0, "dampening": 0, "weight_decay": 0, "nesterov": False}
 
 
@@ -62,7 +60,7 @@ class SplitSGD(torch.optim.Optimizer):
             torch does then is no SGD); its rows are not its first dimension alone. Nothing was
             changed then.
 
-    Not thread safe. A long step is divided over `torch.get_num_threads()` threads.
+    Not thread safe. A long parameter is divided over `torch.get_num_threads()` threads.
     """
 
     def __init__(
@@ -147,8 +145,8 @@ class SplitSGD(torch.optim.Optimizer):
         for parameter, group in changed:
             check_gradient(parameter, group)
         jobs = [self._job(parameter, group) for parameter, group in changed]
-        _run([piece for job in jobs for piece in job.pieces()])
         for (parameter, _), job in zip(changed, jobs, strict=True):
+            job.run()
             if not parameter.is_contiguous():
                 parameter.copy_(job.high)
             else:
@@ -200,35 +198,21 @@ class _Job(NamedTuple):
     options: _core.SgdOptions
     lr: float
 
-    def pieces(self) -> list[Callable[[], None]]:
-        """What may run side by side."""
+    def run(self) -> None:
+        """Changes the weights, and the momentum if there is one."""
         if self.grad.is_sparse:
-            return [self._rows]
-        grad, count = self.grad.detach().contiguous(), self.high.numel()
-        return [
-            lambda begin=begin: _core.split_sgd(  # type: ignore[misc]
-                self.high, self.low, grad, self.momentum,
-                begin, min(begin + _PIECE, count), self.options,
-            )
-            for begin in range(0, count, _PIECE)
-        ]  # fmt: skip
+            self._rows()
+        elif self.high.numel() > 0:
+            _core.split_sgd(
+                self.high, self.low, self.grad.detach().contiguous(), self.momentum, self.options,
+                torch.get_num_threads(),
+            )  # fmt: skip
 
     def _rows(self) -> None:
         grad = self.grad.detach()
         rows, values = grad._indices()[0].contiguous(), grad._values().contiguous()
         if self.high.numel() > 0:
             _core.split_sgd_rows(self.high, self.low, rows, values, self.high.shape[0], self.lr)
-
-
-def _run(pieces: list[Callable[[], None]]) -> None:
-    threads = min(torch.get_num_threads(), len(pieces))
-    if threads < 2:
-        for piece in pieces:
-            piece()
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(piece) for piece in pieces]:
-            done.result()
 
 
 def _listed(one: Any) -> Any:
