@@ -178,6 +178,21 @@ def test_from_float32_loses_nothing_and_truncates():
     assert next(named.parameters()).dtype == torch.bfloat16
 
 
+def test_a_thread_that_flushes_denormals_gets_the_same_bits():
+    kept = torch.full((70,), 1e-40).view(torch.int32)
+    weight = torch.nn.Parameter(kept.clone().view(torch.float32))
+    optimizer = SplitSGD.from_float32([weight], 0.5)
+    weight.grad = torch.full((70,), 2**-133).bfloat16()  # a denormal, too
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor has no such mode")
+    try:
+        optimizer.step()
+    finally:
+        torch.set_flush_denormal(False)
+    expected = kept.view(torch.float32) - 0.5 * torch.full((70,), 2.0**-133)
+    assert torch.equal(bits(optimizer.float32_weight(weight)), bits(expected))
+
+
 def test_four_bytes_a_weight():
     weight = torch.nn.Parameter(torch.zeros(100, dtype=torch.bfloat16))
     optimizer = SplitSGD([weight], 0.1)
