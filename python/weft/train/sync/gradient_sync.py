@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 from weft.errors import Unsupported
 from weft.train.group import group_of
@@ -16,6 +18,15 @@ from weft.train.sync.rounds import Rounds
 from weft.train.sync.strategy import Hyperparameters, strategies
 from weft.train.sync.updates import Updates, is_separate
 from weft.train.sync.words import Words
+
+_open: WeakSet[GradientSync] = WeakSet()
+
+
+@atexit.register
+def _unhook() -> None:
+    """The collector does not see through torch's hooks, so what they refer to would never go."""
+    for sync in list(_open):
+        sync._passes.close()
 
 
 class GradientSync:
@@ -109,6 +120,7 @@ class GradientSync:
             self._layout, self._before_forward, self._before_gradient, self._after_gradient
         )
         self._passes.before_state(optimizer, self.finish)
+        _open.add(self)
         self._closed = False
 
     def step(self, closure: None = None) -> None:

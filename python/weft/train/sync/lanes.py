@@ -27,12 +27,14 @@ class Lanes:
     """
 
     def __init__(self, group: CommunicatorGroup | ProcessGroup, count: int) -> None:
-        """Collective over `group`."""
+        """Collective over `group`. The first of `count` lanes of gradients overtakes the rest."""
         if isinstance(group, CommunicatorGroup):
-            self.control = _same_ranks(group.comm)
+            made = _same_ranks(group.comm, group.comm.priority + count)
         else:
-            self.control = Communicator.from_group(group.group)
-        self.data = [_same_ranks(self.control) for _ in range(count)]
+            made = Communicator.from_group(group.group, priority=count)
+        # The words of a round are short, and the first layer's update needs them.
+        self.control = made
+        self.data = [_same_ranks(made, made.priority - 1 - lane) for lane in range(count)]
         self.dead = ""
         """The first error; empty while all is well."""
         self.rank, self.size = self.control.rank, self.control.size
@@ -89,7 +91,7 @@ class Lanes:
             comm.close()
 
 
-def _same_ranks(comm: Communicator) -> Communicator:
-    made = comm.split(0, comm.rank)
+def _same_ranks(comm: Communicator, priority: int) -> Communicator:
+    made = comm.split(0, comm.rank, priority=priority)
     assert made is not None
     return made
