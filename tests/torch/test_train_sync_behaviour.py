@@ -35,6 +35,10 @@ def two_groups(model):
     return torch.optim.SGD(groups, lr=0.05, momentum=0.9, weight_decay=0.1)
 
 
+def tensor_rate(model):
+    return torch.optim.SGD(model.parameters(), lr=torch.tensor(0.2), momentum=0.9)
+
+
 def plain_steps(run):
     for number in range(4):
         run.backward(number)
@@ -222,6 +226,7 @@ CASES = {
     "unused and kept": (unused_and_kept, momentum, 1e-5),
     "two groups": (plain_steps, two_groups, 0.0),
     "schedule": (schedule, two_groups, 0.0),
+    "schedule of a tensor": (schedule, tensor_rate, 0.0),
     "without backward": (without_backward, momentum, 0.0),
     "evaluated": (evaluated_between, adam, 0.0),
     "written": (written_between, momentum, 0.0),

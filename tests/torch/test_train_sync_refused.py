@@ -79,8 +79,8 @@ WRONG = {
     "dtype": (lambda: made(add_eighth), "eighth has the dtype torch.float8_e4m3fn: convert it to"),
     "sparse": (lambda: made(add_embedding), "table has sparse gradients: make it with sparse=Fal"),
     "LBFGS": (
-        lambda: made(optimizer=lambda m: torch.optim.LBFGS(m.parameters()), strategy="sharded"),
-        'strategy "sharded" cuts parameters into shards, and LBFGS is not known to update',
+        lambda: made(optimizer=lambda m: torch.optim.LBFGS(m.parameters())),
+        "LBFGS evaluates the model in its step, by a closure: use an optimizer that does not",
     ),
     "Adafactor": (
         lambda: made(optimizer=lambda m: torch.optim.Adafactor(m.parameters()), strategy="sharded"),

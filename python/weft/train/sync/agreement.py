@@ -11,7 +11,7 @@ from weft.train.agreement import described, digest, refuse_different, why_not_de
 from weft.train.group import Group, exchange, raise_first
 from weft.train.sync.layout import strides
 from weft.train.sync.strategy import strategies
-from weft.train.sync.updates import elementwise_names, is_elementwise, is_separate
+from weft.train.sync.updates import elementwise_names, is_elementwise, is_separate, needs_closure
 
 WHO = "GradientSync"
 _DTYPES = ("float32", "float64", "bfloat16", "float16", "complex64", "complex128")
@@ -100,6 +100,10 @@ def _refuse_options(
     if wait is not None and wait not in _WAITS:
         raise InvalidArgument(f"wait is {wait!r}: give one of {', '.join(_WAITS)}, or None")
     kind = type(optimizer).__name__
+    if needs_closure(optimizer):
+        raise InvalidArgument(
+            f"{kind} evaluates the model in its step, by a closure: use an optimizer that does not"
+        )
     if strategy == "sharded" and not (elementwise or is_elementwise(optimizer)):
         raise InvalidArgument(
             f'strategy "sharded" cuts parameters into shards, and {kind} is not known to update '

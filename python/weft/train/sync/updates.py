@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,12 @@ def is_elementwise(optimizer: Any) -> bool:
 def is_separate(optimizer: Any) -> bool:
     """Whether it is torch's or Weft's, and may update parameters one after another."""
     return _is_one_of(optimizer, _ELEMENTWISE + _SEPARATE)
+
+
+def needs_closure(optimizer: Any) -> bool:
+    """Whether `step` cannot be called without a closure, as that of LBFGS."""
+    closure = inspect.signature(optimizer.step).parameters.get("closure")
+    return closure is not None and closure.default is inspect.Parameter.empty
 
 
 def elementwise_names() -> str:
