@@ -182,6 +182,19 @@ TEST_F(MailLane, ASlotIsInUseWhileTheLibraryReadsIt) {
   EXPECT_EQ(a_.awaited(), Endpoint::kNobody);
 }
 
+TEST_F(MailLane, AMemberThatHasLeftIsNotAwaited) {
+  send(0, kLong);
+  there_.payloads_flow = false;
+  a_.progress();
+  EXPECT_EQ(a_.awaited(), 1);
+  b_.say_farewell();
+  a_.progress();
+  EXPECT_TRUE(a_.has_left(1));
+  EXPECT_EQ(a_.awaited(), Endpoint::kNobody);
+  a_.say_farewell();
+  EXPECT_FALSE(a_.is_over()) << "the library still reads the payload";
+}
+
 TEST_F(MailLane, AMessageIsSeenOnceItsPayloadIsHere) {
   there_.payloads_flow = false;
   send(0, kLong);

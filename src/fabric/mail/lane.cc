@@ -120,9 +120,11 @@ void Lane::ask(int place) {
   post(peer(place), begin_mail(Mail::Kind::kAsk, 0), 0);
 }
 
+// A member that has left needs nothing more. Over a network its word that it has taken all may come
+// after its farewell.
 int Lane::awaited() {
   for (std::size_t i = 0; i < members(); ++i)
-    if (serves(i) && !peers_[i].line->idle()) return static_cast<int>(i);
+    if (serves(i) && !has_left(i) && !peers_[i].line->idle()) return static_cast<int>(i);
   return Endpoint::kNobody;
 }
 
@@ -283,8 +285,10 @@ void Lane::say_farewell() {
 bool Lane::is_over() {
   progress();
   for (const Peer& from : peers_)
-    if (from.line && !(from.left && from.payloads_here == from.payloads_awaited)) return false;
-  return awaited() == Endpoint::kNobody;
+    if (from.line &&
+        !(from.left && from.payloads_here == from.payloads_awaited && from.line->idle()))
+      return false;
+  return true;
 }
 
 }  // namespace weft::mail
