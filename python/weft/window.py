@@ -62,8 +62,23 @@ class Window:
                 _refuse_together(comm)
             raise
         self._core = _core.Window(comm._core, nbytes, signals)
+        self._comm: Communicator | None = None
         self.rank: int = comm.rank
         self.size: int = comm.size
+
+    @classmethod
+    def from_group(
+        cls, group: Any = None, nbytes: int = 0, signals: int = 0, **options: Any
+    ) -> Window:
+        """Collective over a process group of torch: a window of its ranks, in their order.
+
+        group, options: as for `weft.Communicator.from_group`, which makes the ranks' communicator;
+        None: the default group. The window is what keeps it.
+        """
+        comm = Communicator.from_group(group, **options)
+        window = cls(comm, nbytes, signals)
+        window._comm = comm
+        return window
 
     @property
     def nbytes(self) -> int:
@@ -189,6 +204,8 @@ class Window:
         Their puts to this rank raise `PeerLost` from then on. May be called again.
         """
         self._core.close()
+        if self._comm is not None:
+            self._comm.close()
 
     def _rank(self, rank: Any, what: str) -> int:
         return arguments.whole(rank, f"rank {self.rank}: {what}")
