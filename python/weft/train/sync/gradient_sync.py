@@ -53,7 +53,9 @@ class GradientSync:
         optimizer: one of `torch.optim`. Its groups may have any hyperparameters, and schedulers may
             change them between steps: the values at `step()` count.
         strategy: "allreduce": every rank updates all parameters. "sharded": every rank updates its
-            shard of each bucket, and the optimizer's state exists for this shard only.
+            shard of each bucket, and the optimizer's state exists for this shard only. "tree": rank 0
+            updates all parameters, a layer at a time, and sends them down a tree; the optimizer's
+            state exists there only.
         overlap: gradients leave during the backward pass. False: all leave in `step()`.
         priority: layers whose next forward pass comes first may overtake others.
         wait: "forward": a layer is waited for, and updated, just before its next forward pass.
@@ -200,10 +202,11 @@ class GradientSync:
         self._lanes.guard(self._finish)
 
     def state_dict(self) -> dict[str, Any]:
-        """The optimizer's `state_dict()`, as if one process had it. Collective with "sharded".
+        """The optimizer's `state_dict()`, as if one process had it.
 
-        It fits any strategy and number of ranks, and an optimizer without a GradientSync. With
-        "sharded" every rank gets the whole state, which needs that much memory.
+        Collective with "sharded" and "tree". It fits any strategy and number of ranks, and an
+        optimizer without a GradientSync. Every rank gets the whole state, which needs that much
+        memory.
         """
         self.finish()
         return self._lanes.guard(self._strategy.state_dict)
@@ -216,9 +219,9 @@ class GradientSync:
     def close(self) -> None:
         """Finishes, removes the hooks and leaves the communicators. Collective.
 
-        The optimizer may then be used by itself. With "sharded" it first gets its whole state; if
-        the GradientSync is dead, the state is lost, and the optimizer refuses to step. May be
-        called again.
+        The optimizer may then be used by itself. With "sharded" and "tree" it first gets its whole
+        state; if the GradientSync is dead, the state is lost, and the optimizer refuses to step.
+        May be called again.
         """
         if self._closed:
             return
