@@ -53,9 +53,9 @@ class GradientSync:
         optimizer: one of `torch.optim`. Its groups may have any hyperparameters, and schedulers may
             change them between steps: the values at `step()` count.
         strategy: "allreduce": every rank updates all parameters. "sharded": every rank updates its
-            shard of each bucket, and the optimizer's state exists for this shard only. "tree": rank 0
-            updates all parameters, a layer at a time, and sends them down a tree; the optimizer's
-            state exists there only.
+            shard of each bucket, and the optimizer's state exists for this shard only. "tree":
+            rank 0 updates all parameters, a layer at a time, and sends them down a tree; the
+            optimizer's state exists there only.
         overlap: gradients leave during the backward pass. False: all leave in `step()`.
         priority: layers whose next forward pass comes first may overtake others.
         wait: "forward": a layer is waited for, and updated, just before its next forward pass.
