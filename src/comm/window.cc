@@ -13,25 +13,6 @@
 #include "weft/error.h"
 
 namespace weft {
-namespace {
-
-// The memory of this rank's part.
-class WindowMemory {
- public:
-  WindowMemory(std::shared_ptr<Fabric> fabric, std::size_t bytes)
-      : fabric_(std::move(fabric)), block_(fabric_->allocate(bytes)) {}
-  ~WindowMemory() { fabric_->release(block_); }
-  WindowMemory(const WindowMemory&) = delete;
-
-  std::byte* data() const { return block_.data; }
-  Location where() const { return block_.where; }
-
- private:
-  const std::shared_ptr<Fabric> fabric_;
-  const SymmetricBlock block_;
-};
-
-}  // namespace
 
 struct Window::Impl {
   int rank, size;

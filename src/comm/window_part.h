@@ -6,7 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <memory>
+#include <utility>
 
 #include "fabric/fabric.h"
 #include "weft/window.h"
@@ -62,6 +63,22 @@ class WindowPart {
 
   std::byte* begin_ = nullptr;
   WindowShape shape_;
+};
+
+// The memory of this rank's part.
+class WindowMemory {
+ public:
+  WindowMemory(std::shared_ptr<Fabric> fabric, std::size_t bytes)
+      : fabric_(std::move(fabric)), block_(fabric_->allocate(bytes)) {}
+  ~WindowMemory() { fabric_->release(block_); }
+  WindowMemory(const WindowMemory&) = delete;
+
+  std::byte* data() const { return block_.data; }
+  Location where() const { return block_.where; }
+
+ private:
+  const std::shared_ptr<Fabric> fabric_;
+  const SymmetricBlock block_;
 };
 
 }  // namespace weft
