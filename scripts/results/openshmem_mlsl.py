@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mlsl import plots, tables
 from mlsl.cases import FULL, TRIAL, Row
-from mlsl.record import Record
+from record import Record
 
 from page import DATA, RESULTS, fill, read
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "results"))
 
 from mlsl import figures, tables  # noqa: E402
 from mlsl.cases import DOCUMENT_ACCURACY, DOCUMENT_SECONDS, PARTS, PLACES, TRAININGS  # noqa: E402
-from mlsl.record import Record  # noqa: E402
+from record import Record  # noqa: E402
 
 
 def message(library: str, together: bool, number: int, microseconds: float) -> dict:

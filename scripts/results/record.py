@@ -1,4 +1,4 @@
-"""The data of openshmem_mlsl.py: a line a turn, written as soon as the turn is over."""
+"""The data of a page that goes on where it was stopped: a line a turn, written once it is over."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
-from mlsl.cases import Row
+from typing import Any
 
 from weft.bench.processes import BurstFailed
 from weft.bench.processor import describe_processor
+
+Row = dict[str, Any]
 
 
 class Record:
