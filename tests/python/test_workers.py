@@ -15,7 +15,7 @@ import pytest
 
 import weft
 
-from launch import Team
+from launch import Team, run
 
 MASK = sorted(os.sched_getaffinity(0))
 
@@ -87,8 +87,8 @@ def one_rank_refuses(job):
     return refused(job, weft.Workers(cores=[60000]) if job.rank == 1 else None)
 
 
-def test_what_one_rank_cannot_have_all_ranks_refuse(team):
-    for text in team(2).run(one_rank_refuses):
+def test_what_one_rank_cannot_have_all_ranks_refuse():
+    for text in run(one_rank_refuses, 2):
         assert text.startswith("rank 1: workers: cores has 60000"), text
 
 
@@ -119,8 +119,8 @@ def second_asks_for_another(job):
         return first.allreduce(np.ones(1)).item()
 
 
-def test_communicators_share_a_worker(team):
-    assert team(2).run(second_asks_for_another) == [2, 2]
+def test_communicators_share_a_worker():
+    assert run(second_asks_for_another, 2) == [2, 2]  # fresh processes have no worker yet
 
 
 def without(job):
@@ -137,8 +137,8 @@ def without(job):
         return late.wait()[-1] + asked.wait()[-1]
 
 
-def test_without_a_worker_waits_and_questions_drive(team):
-    assert team(2).run(without) == [6.0] * 2
+def test_without_a_worker_waits_and_questions_drive():
+    assert run(without, 2) == [6.0] * 2
 
 
 def info(*options, **env):

@@ -56,7 +56,7 @@ void MailEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_
     while (lane_->serves(i) && !has_joined(i, deadline)) std::this_thread::yield();
   if (!native_) return;
   // A member that has given up would never agree.
-  for (std::size_t i = 0; i < ranks_.size(); ++i)
+  for (std::size_t i = 0; native_->agrees_together() && i < ranks_.size(); ++i)
     if (lane_->serves(i) && !lost(static_cast<int>(i)).empty()) throw PeerLost(rank(i) + kLeft);
   native_->agree(tickets);
 }

@@ -11,7 +11,9 @@ class NativeLane {
   virtual ~NativeLane() = default;
   // What this member says at the end of its ticket.
   virtual std::string offer() const = 0;
-  // Once all members have connected. May wait until all have called it.
+  // Whether agree() waits until all members have called it.
+  virtual bool agrees_together() const = 0;
+  // Once all members have connected.
   virtual void agree(const std::vector<std::string>& tickets) = 0;
 };
 

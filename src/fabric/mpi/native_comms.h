@@ -80,6 +80,7 @@ class MpiNativeLane final : public mail::NativeLane {
   MpiNativeLane(const MpiNativeLane&) = delete;
 
   std::string offer() const override { return offer_.text(); }
+  bool agrees_together() const override { return true; }
   // With less than MPI_THREAD_MULTIPLE it holds the library's mutex while it waits.
   void agree(const std::vector<std::string>& tickets) override;
   // Since agree(). Null: the members have too many communicators.

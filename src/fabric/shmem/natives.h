@@ -30,6 +30,7 @@ class ShmemNativeLane final : public mail::NativeLane {
       : process_(process), pes_(std::move(pes)), set_(active_set(pes_)) {}
 
   std::string offer() const override { return {}; }
+  bool agrees_together() const override { return false; }
   void agree(const std::vector<std::string>& tickets) override;
 
   // Empty: OpenSHMEM's collectives cannot run among these PEs.
