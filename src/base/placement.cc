@@ -84,6 +84,12 @@ Share launched_share() {
   return {};
 }
 
+Share share_of(const std::vector<std::string>& shares, int rank) {
+  const auto own = shares.begin() + rank;
+  return {static_cast<int>(std::count(shares.begin(), own, *own)),
+          static_cast<int>(std::count(shares.begin(), shares.end(), *own))};
+}
+
 int openmp_threads() { return std::max(0, leading_number("OMP_NUM_THREADS")); }
 
 Split split_processors(const CpuLimits& limits, Share share, int threads, const CpuProbe& probe) {

@@ -17,6 +17,9 @@ struct Share {
 // What the launcher's variables say: all ranks of this host, as if they had one mask.
 Share launched_share();
 
+// Of `rank` among all ranks' cpu_share(): those with the same text divide one mask.
+Share share_of(const std::vector<std::string>& shares, int rank);
+
 // Of the processors that it may use.
 struct Split {
   std::vector<int> compute;  // the first ones of the share

@@ -57,13 +57,6 @@ void check_same_priority(const std::string& first, const std::string& theirs, st
                         " gives priority=" + theirs + ": give the same on every rank");
 }
 
-// The ranks of the same machine, mask and quota as this one.
-Share share_of(const std::vector<std::string>& shares, int rank) {
-  const auto own = shares.begin() + rank;
-  return {static_cast<int>(std::count(shares.begin(), own, *own)),
-          static_cast<int>(std::count(shares.begin(), shares.end(), *own))};
-}
-
 // Reads the ranks' words into `settings` and `shares`.
 Members read(const std::vector<std::string>& all, Settings& settings,
              std::vector<std::string>& shares) {

@@ -77,6 +77,15 @@ TEST(Placement, TheFirstProcessorsOfAShareCompute) {
   }
 }
 
+TEST(Placement, RanksOfOneMachineAndMaskDivideIt) {
+  const std::vector<std::string> shares = {"a 0 0-7", "b 0 0-7", "a 0 0-3", "a 0 0-7", "a 0 0-7"};
+  const std::pair<int, int> expected[] = {{0, 3}, {0, 1}, {0, 1}, {1, 3}, {2, 3}};
+  for (int rank = 0; rank < 5; ++rank) {
+    const Share share = share_of(shares, rank);
+    EXPECT_EQ(std::pair(share.rank, share.ranks), expected[rank]) << rank;
+  }
+}
+
 TEST(Placement, TheLauncherSaysWhichRankOfItsHostThisIs) {
   const char* const names[] = {"LOCAL_RANK",
                                "LOCAL_WORLD_SIZE",
