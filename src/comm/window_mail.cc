@@ -271,15 +271,24 @@ bool WindowMail::alone() const {
 
 bool WindowMail::drained() {
   if (failed()) return true;
+  Finished finished;
+  const bool drained = is_drained(finished);
+  for (auto& callback : finished) callback();
+  return drained;
+}
+
+bool WindowMail::is_drained(Finished& finished) {
   std::lock_guard lock(stepping_);
   accept();
   for (int peer = 0; peer < members_; ++peer) {
     auto& queue = to_send_[static_cast<std::size_t>(peer)];
-    if (!queue.empty() && mine_.left(peer)) queue.clear();
+    if (mine_.left(peer)) {
+      for (Owned& put : queue) free(*put, finished);
+      queue.clear();
+    }
+    if (!queue.empty()) return false;
   }
-  const bool all_posted =
-      std::ranges::all_of(to_send_, [](const auto& queue) { return queue.empty(); });
-  return all_posted && sent_.empty() && state_.slots.idle(*endpoint_) &&
+  return sent_.empty() && state_.slots.idle(*endpoint_) &&
          endpoint_->end(Outcome::kDone) == Endpoint::kNobody;
 }
 

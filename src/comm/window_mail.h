@@ -72,6 +72,7 @@ class WindowMail : public Driven {
   void free(Put& put, Finished& finished);
   void examine(Finished& finished);
   void look_at_peers();
+  bool is_drained(Finished& finished);
   void fail(std::exception_ptr error, Finished& finished);
   void accept();
 

@@ -6,7 +6,7 @@
     down, to all ranks           3   2   1              |
 
 The one-sided scheme of CaffeGPI (tree_shape.py names the paper and the trees), on a `weft.Window`.
-Both directions of a link carry data at the same time. A rank that has the whole model begins its
+Both directions of a link may carry data at the same time. A rank that has the whole model begins its
 next iteration, whatever the others do. Buckets are cut into pieces of 1 MiB, each of which goes on
 by itself; the document sends whole layers.
 """
@@ -48,8 +48,8 @@ class Tree:
             lanes.guard,
         )
         self._sent = dict.fromkeys(layout.buckets, 0)
-        self._averaging: set[Bucket] = set()
-        self._left: set[Bucket] = set()
+        self._going_up: set[Bucket] = set()
+        self._untaken: set[Bucket] = set()
         # What the master's optimizer works on. A program may clear its own parameters' gradients.
         self._proxies: dict[Slot, Any] = {}
         self._state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
@@ -86,29 +86,29 @@ class Tree:
         return torch.from_numpy(self._window.array()[offset : offset + nbytes]).view(bucket.dtype)
 
     def prepare(self, bucket: Bucket) -> None:
-        if self._left:
+        if self._untaken:
             # No step took the last gradients. Their way up ends before the next ones take it.
             self._lanes.control.barrier()
-            self._left.clear()
+            self._untaken.clear()
 
     def start(self, bucket: Bucket) -> None:
         if bucket.length == 0:
             return
         self._refuse_moved(bucket)
-        self._left.add(bucket)
+        self._untaken.add(bucket)
         self._sent[bucket] += 1
-        self._averaging.add(bucket)
+        self._going_up.add(bucket)
         self._worker.hand_over(bucket)
 
     def settle(self, bucket: Bucket) -> None:
-        if bucket in self._averaging:
+        if bucket in self._going_up:
             self._await(self._places.handed_over(bucket), bucket)
             self._window.quiet()
-            self._averaging.discard(bucket)
+            self._going_up.discard(bucket)
             self._leave_to_master(bucket)
 
     def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
-        self._left.clear()
+        self._untaken.clear()
         if self._lanes.rank == 0:
             self._words.hear()
             for slot in (slot for bucket in buckets for slot in bucket.slots):
