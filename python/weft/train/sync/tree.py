@@ -6,9 +6,9 @@
     down, to all ranks           3   2   1              |
 
 The one-sided scheme of CaffeGPI (tree_shape.py names the paper and the trees), on a `weft.Window`.
-Both directions of a link may carry data at the same time. A rank that has the whole model begins its
-next iteration, whatever the others do. Buckets are cut into pieces of 1 MiB, each of which goes on
-by itself; the document sends whole layers.
+Both directions of a link may carry data at the same time. A rank that has the whole model begins
+its next iteration, whatever the others do. Buckets are cut into pieces of 1 MiB, each of which goes
+on by itself; the document sends whole layers.
 """
 
 from __future__ import annotations
