@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import weft
@@ -132,3 +134,35 @@ def test_a_dead_peer_ends_the_wait(team, fabric):
     outcomes = ranks.finish()
     assert outcomes[1].exit_code == -signal.SIGKILL
     assert all(outcomes[rank].ok for rank in (0, 2)), [o.story() for o in outcomes]
+
+
+def stands_still(job, fabric):
+    """Rank 1 is stopped for longer than rank 0's wait may last, and then goes on."""
+    with job.communicator(fabric=fabric, timeout=20) as comm, weft.Window(comm, 4000, 1) as window:
+        comm.barrier()
+        if comm.rank == 1:
+            job.meet()
+            os.kill(os.getpid(), signal.SIGSTOP)
+            window.put(np.ones(1000, np.float32), 0, signal=0)
+            window.quiet()
+        else:
+            job.meet()
+            with pytest.raises(weft.Timeout, match="rank 0 waits for signal 0"):
+                window.wait_signal(0, timeout=0.5)
+            Path(job.directory, "waited").touch()
+            window.wait_signal(0)
+            assert (window.array("float32") == 1).all()
+        job.meet("end")
+        return Path(job.directory, "waited").exists()
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_a_rank_that_stood_still_goes_on(team, fabric):
+    ranks = team(2)
+    ranks.start(stands_still, fabric)
+    process = psutil.Process(ranks._processes[1].pid)
+    while process.status() != psutil.STATUS_STOPPED:
+        time.sleep(0.05)
+    time.sleep(1)
+    process.resume()
+    assert [outcome.value for outcome in ranks.finish()] == [True, True]
