@@ -14,7 +14,8 @@
 //   leaders   ranks of a node that talk to other nodes, evenly spaced; default: all of the largest.
 //             A smaller node has its ranks lead several shares
 //   inner     ring, rabenseifner (halving and doubling; of one leader a binomial tree) or direct
-//   outer     the same, or recursive_doubling
+//   outer     the same, or recursive_doubling. Halving sends the longest messages to the nearest
+//             node by number. So they stay under one switch if its nodes have consecutive ranks
 //   pieces    1: one level after the other, as the source has it. More: the message is cut into so
 //             many pieces, each a hop behind the one before, hop beside hop. So nodes reduce and
 //             spread while others are exchanged across, and the latency of a hop is waited for
@@ -63,6 +64,9 @@ struct Levels {
     return (leaders + least - 1) / least;
   }
 };
+
+// Where nodes of one switch have consecutive ranks, the longest messages across stay under it.
+constexpr bool kNearestNodeFirst = true;
 
 struct Channels {
   int reduce_in, spread_in, reduce_out, spread_out;
@@ -131,7 +135,7 @@ class Member {
       members.push_back(leader_of(which, share));
       bounds.push_back(std::min(which + 1, levels_.cut()));
     }
-    return {{Group(rank_, members), levels_.first_block(piece, share), bounds},
+    return {{Group(rank_, members), levels_.first_block(piece, share), bounds, kNearestNodeFirst},
             channels_.reduce_out,
             channels_.spread_out,
             levels_.nodes.size(which_) == 1,

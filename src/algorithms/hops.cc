@@ -38,49 +38,79 @@ std::function<void(Builder&)> take(BlockRange at, int from, int channel) {
   };
 }
 
-// The places below the largest power of two, where this is one of them, and the rest.
-struct Core {
-  explicit Core(const Group& group)
-      : size(power_of_two_in(group.size())), extra(group.size() - size), me(group.me()) {}
+// The largest power of two of a group's places, which halve; the rest hand in to one of them. The
+// places of this core are numbered from 0.
+class Core {
+ public:
+  explicit Core(const Owned& owned)
+      : owned_(owned), size_(power_of_two_in(owned.group.size())), me_(owned.group.me()) {}
 
-  bool inside() const { return me < size; }
-  bool has_extra() const { return me < extra; }
-  // The 2 * bit places that still share their blocks, lower and upper half: this place's, or its
-  // peer's.
-  BlockRange half(const Owned& owned, int bit, bool own) const {
-    const int base = me / (2 * bit) * (2 * bit);
-    const bool upper = ((me & bit) != 0) == own;
-    return owned.by(upper ? base + bit : base, upper ? base + 2 * bit : base + bit);
+  int size() const { return size_; }
+  int extra() const { return owned_.group.size() - size_; }
+  // Whether this place is of the core; whether it has a partner, which is not if it is, and is if
+  // it is not.
+  bool inside() const { return near() ? me_ >= 2 * extra() || me_ % 2 == 1 : me_ < size_; }
+  bool has_partner() const { return me_ < (near() ? 2 * extra() : extra()) || !inside(); }
+  int partner() const {
+    if (near()) return owned_.group.at(me_ ^ 1);
+    return owned_.group.at(inside() ? me_ + size_ : me_ - size_);
+  }
+  // Across one bit of the number.
+  int peer(int bit) const { return owned_.group.at(place_of(number() ^ bit)); }
+  // In the order of halving.
+  std::vector<int> bits() const {
+    std::vector<int> bits;
+    for (int bit = 1; bit < size_; bit *= 2) bits.push_back(bit);
+    if (!near()) std::reverse(bits.begin(), bits.end());
+    return bits;
+  }
+  // The blocks that hop `hop` of the halving divides: this place's half, or its peer's.
+  BlockRange half(std::size_t hop, bool own) const {
+    const std::vector<int> order = bits();
+    int first = 0, count = size_;
+    for (std::size_t i = 0; i <= hop; ++i) {
+      count /= 2;
+      const bool upper = ((number() & order[i]) != 0) == (i < hop || own);
+      if (upper) first += count;
+    }
+    return owned_.by(first, first + count);
   }
 
-  int size, extra, me;
+ private:
+  bool near() const { return owned_.nearest_first; }
+  int number() const {
+    if (!near()) return me_;
+    return me_ < 2 * extra() ? me_ / 2 : me_ - extra();
+  }
+  int place_of(int number) const {
+    if (!near()) return number;
+    return number < extra() ? 2 * number + 1 : number + extra();
+  }
+
+  const Owned& owned_;
+  int size_, me_;
 };
 
-// The hop in which places beyond the power of two send their parts to the core.
+// The hop in which the places outside the core hand in their parts.
 Hop send_into_core(const Level& level) {
-  const Core core(level.owned.group);
+  const Core core(level.owned);
   const BlockRange all = level.owned.all();
-  if (!core.inside())
-    return {put(all, level.fresh, {level.owned.group.at(core.me - core.size)}, level.channel), {}};
-  if (!core.has_extra()) return {};
-  return {{},
-          add(all, level.fresh, level.owned.group.at(core.me + core.size), level.channel, false)};
+  if (!core.has_partner()) return {};
+  if (!core.inside()) return {put(all, level.fresh, {core.partner()}, level.channel), {}};
+  return {{}, add(all, level.fresh, core.partner(), level.channel, false)};
 }
 
 // The hop in which they are told the result.
 Hop send_back(const Level& level) {
-  const Core core(level.owned.group);
+  const Core core(level.owned);
   const BlockRange all = level.owned.all();
-  if (!core.inside())
-    return {{}, take(all, level.owned.group.at(core.me - core.size), level.spread)};
-  if (!core.has_extra()) return {};
-  return {put(all, false, {level.owned.group.at(core.me + core.size)}, level.spread), {}};
+  if (!core.has_partner()) return {};
+  if (!core.inside()) return {{}, take(all, core.partner(), level.spread)};
+  return {put(all, false, {core.partner()}, level.spread), {}};
 }
 
 // Whether the part is in the input still, when the bits are begun.
-bool fresh_in_core(const Level& level) {
-  return level.fresh && !Core(level.owned.group).has_extra();
-}
+bool fresh_in_core(const Level& level) { return level.fresh && !Core(level.owned).has_partner(); }
 
 std::vector<int> others_of(const Group& group) {
   std::vector<int> ranks;
@@ -156,33 +186,34 @@ Hops spread_ring(const Level& level) {
 }
 
 Hops reduce_halving(const Level& level) {
-  const Core core(level.owned.group);
+  const Core core(level.owned);
   Hops hops;
-  if (core.extra > 0) hops.push_back(send_into_core(level));
+  if (core.extra() > 0) hops.push_back(send_into_core(level));
   bool fresh = fresh_in_core(level);
-  for (int bit = core.size / 2; bit > 0; bit /= 2) {
+  const std::vector<int> bits = core.bits();
+  for (std::size_t i = 0; i < bits.size(); ++i) {
     Hop& hop = hops.emplace_back();
     if (!core.inside()) continue;
-    const int peer = level.owned.group.at(core.me ^ bit);
-    hop = {
-        put(core.half(level.owned, bit, false), fresh, {peer}, level.channel),
-        add(core.half(level.owned, bit, true), fresh, peer, level.channel, level.last && bit == 1)};
+    const int peer = core.peer(bits[i]);
+    hop = {put(core.half(i, false), fresh, {peer}, level.channel),
+           add(core.half(i, true), fresh, peer, level.channel, level.last && i + 1 == bits.size())};
     fresh = false;
   }
   return hops;
 }
 
 Hops spread_doubling(const Level& level) {
-  const Core core(level.owned.group);
+  const Core core(level.owned);
   Hops hops;
-  for (int bit = 1; bit < core.size; bit *= 2) {
+  const std::vector<int> bits = core.bits();
+  for (std::size_t i = bits.size(); i-- > 0;) {
     Hop& hop = hops.emplace_back();
     if (!core.inside()) continue;
-    const int peer = level.owned.group.at(core.me ^ bit);
-    hop = {put(core.half(level.owned, bit, true), false, {peer}, level.spread),
-           take(core.half(level.owned, bit, false), peer, level.spread)};
+    const int peer = core.peer(bits[i]);
+    hop = {put(core.half(i, true), false, {peer}, level.spread),
+           take(core.half(i, false), peer, level.spread)};
   }
-  if (core.extra > 0) hops.push_back(send_back(level));
+  if (core.extra() > 0) hops.push_back(send_back(level));
   return hops;
 }
 
@@ -227,24 +258,24 @@ Hops spread_direct(const Level& level) {
 }
 
 Hops exchange_doubling(const Level& level) {
-  const Core core(level.owned.group);
+  const Core core(level.owned);
   const BlockRange all = level.owned.all();
   Hops hops;
-  if (core.extra > 0) hops.push_back(send_into_core(level));
+  if (core.extra() > 0) hops.push_back(send_into_core(level));
   bool fresh = fresh_in_core(level);
-  for (int bit = 1; bit < core.size; bit *= 2) {
+  for (int bit = 1; bit < core.size(); bit *= 2) {
     Hop& hop = hops.emplace_back();
     if (!core.inside()) continue;
-    const int peer = level.owned.group.at(core.me ^ bit);
+    const int peer = core.peer(bit);
     // Copied, not put: the sum is about to be overwritten by the next.
     hop = {[=, channel = level.channel](Builder& b) {
              b.copy({b.slot(channel)}, part(b, all, fresh));
              b.signal({peer}, channel, output(b, all));
            },
-           add(all, fresh, peer, level.channel, level.last && 2 * bit == core.size)};
+           add(all, fresh, peer, level.channel, level.last && 2 * bit == core.size())};
     fresh = false;
   }
-  if (core.extra > 0) hops.push_back(send_back(level));
+  if (core.extra() > 0) hops.push_back(send_back(level));
   return hops;
 }
 

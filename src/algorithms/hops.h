@@ -35,12 +35,14 @@ Hops one_after_the_other(std::vector<Hops> phases);
 // `hops` after `by` hops without steps.
 Hops delayed(Hops hops, std::size_t by);
 
-// The owners of consecutive blocks in a group: place p owns the blocks from bounds[p] to bounds[p +
-// 1], counted from the first.
+// The owners of consecutive blocks in a group. The p-th owner has the blocks from bounds[p] to
+// bounds[p + 1], counted from the first. Place p is the p-th owner, unless halving goes nearest
+// first.
 struct Owned {
   Group group;
   int first;
   std::vector<int> bounds;
+  bool nearest_first = false;  // of halving and doubling; see reduce_halving
 
   BlockRange by(int from, int to) const {
     auto at = [&](int place) { return bounds[static_cast<std::size_t>(place)]; };
@@ -62,16 +64,20 @@ struct Level {
 // Around a ring: size - 1 hops each.
 Hops reduce_ring(const Level& level);
 Hops spread_ring(const Level& level);
-// Recursive halving, and its inverse; log2 hops of halving messages. With a single owner it is a
-// binomial tree. Places from the largest power of two on must own nothing: they hand in first and
-// are told last, one hop each.
+// Recursive halving, and its inverse; log2 hops of halving messages. A power of two of the places
+// halves. The others must own nothing. They hand in first and are told last, one hop each.
+//   farthest first   Place p is the p-th owner. With a single owner it is a binomial tree. Places
+//                    from the power of two on hand in to the first places.
+//   nearest first    The longest messages go to the next place, as in Rabenseifner's own code and
+//                    in MPICH. The owner's number is the place's with the bits reversed. Of the
+//                    first 2r places, where r are too many, the even ones hand in to the odd ones.
 Hops reduce_halving(const Level& level);
 Hops spread_doubling(const Level& level);
 // Everybody sends to every owner; one hop.
 Hops reduce_direct(const Level& level);
 Hops spread_direct(const Level& level);
-// Sums exchanged across one bit of the place a hop; all places get all of it. Allreduce, not
-// reduce-scatter: the owners do not matter.
+// Sums exchanged across one bit of the place a hop, the lowest first; all places get all of it.
+// Allreduce, not reduce-scatter: the owners do not matter.
 Hops exchange_doubling(const Level& level);
 
 }  // namespace weft

@@ -166,5 +166,47 @@ TEST(Price, MultiLeader) {
       }
 }
 
+// Ranks under leaf switches, whose cables to one root are `cable` bytes a second.
+Topology leaves(int count, int each, double cable) {
+  Topology t;
+  t.name = "leaves";
+  t.vertices.push_back({"root", -1, -1, 0, 0});
+  const auto join = [&](int upper, double bandwidth) {
+    Topology::Link link;
+    link.a = static_cast<int>(t.vertices.size()) - 1, link.b = upper, link.bandwidth = bandwidth;
+    t.links.push_back(link);
+  };
+  for (int leaf = 0; leaf < count; ++leaf) {
+    const int at = static_cast<int>(t.vertices.size());
+    t.vertices.push_back({"leaf" + std::to_string(leaf), -1, -1, 0, 0});
+    join(0, cable);
+    for (int i = 0; i < each; ++i) {
+      const int rank = static_cast<int>(t.ranks.size());
+      t.ranks.push_back(static_cast<int>(t.vertices.size()));
+      t.vertices.push_back({"r" + std::to_string(rank), rank, -1, 0, 0});
+      join(at, kBandwidth);
+    }
+  }
+  return t;
+}
+
+// Halving across nodes sends its longest messages to the nearest node, and only the shortest over
+// uplinks that carry less than the nodes under them send.
+TEST(Price, LeadersSendTheirLongestMessagesToTheNearestNode) {
+  const Params params = {{"node", 1}, {"outer", "rabenseifner"}};
+  const double m = bytes_of(32 * kMiB), cable = kBandwidth / 2;
+  // A half and a quarter under the leaf, an eighth and a sixteenth of four ranks each on its cable.
+  const double even = 2 * (m * (1. / 2 + 1. / 4) / kBandwidth + 4 * m * (1. / 8 + 1. / 16) / cable);
+  expect_within_1_percent(
+      whole("allreduce/multi_leader", 16, 32 * kMiB, leaves(4, 4, cable), params).seconds, even,
+      called("lr_rab", 16, 32 * kMiB));
+  // Twelve ranks: 0, 2, 4, 6 hand in to the next rank, so the first two leaves halve with two each.
+  // These are later than the third. Their last halving and first doubling share its cable: once m.
+  const double odd = m * (2 * (1 + 1. / 2) / kBandwidth + (1. / 2 + 1 + 1. / 2 + 1. / 2) / cable);
+  expect_within_1_percent(
+      whole("allreduce/multi_leader", 12, 32 * kMiB, leaves(3, 4, cable), params).seconds, odd,
+      called("lr_rab", 12, 32 * kMiB));
+}
+
 }  // namespace
 }  // namespace weft
