@@ -41,7 +41,9 @@ def test_a_layer_is_never_cut():
 def test_lanes_follow_the_model_from_its_beginning():
     assert [b.lane for b in layout(Convolutions(), 1).buckets] == [0, 0, 1, 1, 2, 2]
     assert [b.lane for b in layout(Convolutions(), 1, lanes=1).buckets] == [0] * 6
-    assert [b.lane for b in layout(Convolutions(), 1 << 20).buckets] == [0]
+    assert [b.lane for b in layout(Convolutions(), 1, lanes=8).buckets] == [0, 1, 2, 3, 4, 5]
+    assert layout(Convolutions(), 1, lanes=8).lanes == 6
+    assert layout(Convolutions(), 1 << 20).lanes == 1
 
 
 def test_slots_lie_on_cache_lines_and_ranks_share_evenly():
@@ -85,20 +87,22 @@ def test_attention_reads_the_parameters_of_its_projection():
     }  # fmt: skip
 
 
-def priorities(job, priority):
+def priorities(job, options):
     prepare(job)
     model = Convolutions()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with (
         job.communicator(priority=5) as comm,
-        GradientSync(model, optimizer, group=comm, priority=priority) as sync,
+        GradientSync(model, optimizer, group=comm, **options) as sync,
     ):
         return sync._lanes.control.priority, [one.priority for one in sync._lanes.data]
 
 
 def test_the_first_layers_go_first(team):
-    assert team(2).run(priorities, True) == [(8, [7, 6, 5])] * 2
-    assert team(2).run(priorities, False) == [(6, [5])] * 2
+    # A lane for each of the six buckets.
+    assert team(2).run(priorities, {"bucket_bytes": 1}) == [(11, [10, 9, 8, 7, 6, 5])] * 2
+    assert team(2).run(priorities, {"bucket_bytes": 1 << 20}) == [(6, [5])] * 2
+    assert team(2).run(priorities, {"bucket_bytes": 1, "priority": False}) == [(6, [5])] * 2
 
 
 PROGRAM = """

@@ -101,10 +101,9 @@ class GradientSync:
             "bucket_bytes": bucket_bytes, "elementwise": elementwise,
         }  # fmt: skip
         agree(ranks, model, optimizer, options)
-        self._lanes = Lanes(ranks, PRIORITIES if priority else 1)
-        self._layout = lay_out(
-            model, optimizer, bucket_bytes, len(self._lanes.data), self._lanes.size
-        )
+        lanes = PRIORITIES if priority else 1
+        self._layout = lay_out(model, optimizer, bucket_bytes, lanes, ranks.size)
+        self._lanes = Lanes(ranks, self._layout.lanes)
         self._updates = Updates(optimizer)
         self._words = Words(self._layout.slots, self._lanes)
         self._strategy = strategies()[strategy](

@@ -13,8 +13,9 @@ from weft.train.group import CommunicatorGroup, ProcessGroup
 from weft.train.sync.layout import Bucket
 from weft.train.tracing.recorder import WAIT, active
 
-PRIORITIES = 3
-"""Lanes with priorities. Layers in the first third of the buckets are on the first lane."""
+PRIORITIES = 8
+"""Lanes with priorities, at most. A bucket overtakes those of later lanes only, so where layers are
+long each should have a lane."""
 
 
 class Lanes:

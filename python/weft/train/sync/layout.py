@@ -2,7 +2,7 @@
 
     parameters       conv1.weight conv1.bias conv2.weight conv2.bias  fc1.weight     fc2.weight
     buckets          [0: small layers together ---------------------] [1: a long one] [2: another]
-    lanes of three    0                                                1               2
+    lanes             0                                                1               2
 
 A layer is a module with parameters of its own. Layers are in the order in which the module lists
 them, which is as a rule that of the forward pass. The layout depends on the model and the options
@@ -117,6 +117,11 @@ class Layout:
     """The slots that a module reads in its forward pass."""
     model: Any
 
+    @property
+    def lanes(self) -> int:
+        """How many lanes the buckets are on."""
+        return 1 + max((bucket.lane for bucket in self.buckets), default=0)
+
     def by_parameter(self) -> dict[Any, Slot]:
         """Slots by their parameter."""
         return {slot.parameter: slot for slot in self.slots}
@@ -142,7 +147,8 @@ def lay_out(model: Any, optimizer: Any, bucket_bytes: int, lanes: int, parts: in
     """Divides the optimizer's parameters of `model` into buckets of about `bucket_bytes`.
 
     A parameter is in one bucket. A bucket has one dtype, and does not mix parameters that require
-    gradients now with frozen ones. Its length is a multiple of `parts` cache lines.
+    gradients now with frozen ones. Its length is a multiple of `parts` cache lines. At most `lanes`
+    lanes have about as many buckets each, in model order.
     """
     groups = {p: i for i, group in enumerate(optimizer.param_groups) for p in group["params"]}
     slots = {p: Slot(name, p, groups[p]) for name, p in model.named_parameters() if p in groups}
@@ -150,7 +156,7 @@ def lay_out(model: Any, optimizer: Any, bucket_bytes: int, lanes: int, parts: in
         slot.number = number
     buckets = _buckets(list(slots.values()), bucket_bytes, parts)
     for bucket in buckets:
-        bucket.lane = bucket.number * lanes // len(buckets)
+        bucket.lane = bucket.number * min(lanes, len(buckets)) // len(buckets)
         for slot in bucket.slots:
             slot.bucket = bucket
     modules = {module: _read_by(module, slots) for module in model.modules()}
