@@ -33,6 +33,21 @@ def test_small_layers_travel_together_and_a_long_one_alone():
     ]
 
 
+@pytest.mark.parametrize(
+    "layers, width, buckets",
+    [
+        (8, 8, 1),  # 64 KiB hold all
+        (8, 64, 3),  # and 3 layers of 17 KB
+        (32, 200, 8),  # an eighth
+        (64, 500, 16),  # 4 MiB hold 4 layers of 1 MB
+    ],
+)
+def test_buckets_are_an_eighth_of_the_model_within_limits(layers, width, buckets):
+    model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(layers)))
+    made = layout(model, None)
+    assert len(made.buckets) == buckets
+
+
 def test_a_layer_is_never_cut():
     made = layout(Convolutions(), 1)
     assert [len(bucket.slots) for bucket in made.buckets] == [1, 2, 2, 2, 2, 1]

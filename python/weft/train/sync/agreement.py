@@ -96,7 +96,8 @@ def _refuse_options(
         raise InvalidArgument(f"strategy is {strategy!r}: give one of {known}")
     for name, value in (("overlap", overlap), ("priority", priority), ("elementwise", elementwise)):
         arguments.flag(value, name)
-    arguments.whole(bucket_bytes, "bucket_bytes", 1)
+    if bucket_bytes is not None:
+        arguments.whole(bucket_bytes, "bucket_bytes", 1)
     if wait is not None and wait not in _WAITS:
         raise InvalidArgument(f"wait is {wait!r}: give one of {', '.join(_WAITS)}, or None")
     kind = type(optimizer).__name__

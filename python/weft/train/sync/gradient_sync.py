@@ -61,8 +61,9 @@ class GradientSync:
         wait: "forward": a layer is waited for, and updated, just before its next forward pass.
             "step": all are in `step()`. None: "forward" with overlap, if the optimizer is one of
             torch's that may update parameters one after another, and has no hooks on its step.
-        bucket_bytes: small layers travel together until they have this many bytes. 4 MiB take
-            3.4 ms at 10 Gbit/s: long beside the start of a message, short beside a step.
+        bucket_bytes: small layers travel together until they have this many bytes. None: an
+            eighth of the model, so that some travel while others compute, but at least 64 KiB and
+            at most 4 MiB: long beside the start of a message, short beside a step.
         elementwise: the optimizer, of a class that Weft does not know, updates each element of a
             parameter from this element's gradient and state alone.
         group: a `weft.Communicator` or a process group of torch. None: torch's default group. It
@@ -91,7 +92,7 @@ class GradientSync:
         overlap: bool = True,
         priority: bool = True,
         wait: str | None = None,
-        bucket_bytes: int = 4 << 20,
+        bucket_bytes: int | None = None,
         elementwise: bool = False,
         group: Any = None,
     ) -> None:
