@@ -34,7 +34,7 @@ def test_small_layers_travel_together_and_a_long_one_alone():
 
 
 @pytest.mark.parametrize(
-    "layers, width, buckets",
+    ("layers", "width", "buckets"),
     [
         (8, 8, 1),  # 64 KiB hold all
         (8, 64, 3),  # and 3 layers of 17 KB

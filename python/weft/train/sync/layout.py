@@ -145,9 +145,7 @@ def symmetric(count: int, dtype: Any) -> Any:
     return torch.from_numpy(weft.empty(count * dtype.itemsize, "uint8")).view(dtype)
 
 
-def lay_out(
-    model: Any, optimizer: Any, bucket_bytes: int | None, lanes: int, parts: int
-) -> Layout:
+def lay_out(model: Any, optimizer: Any, bucket_bytes: int | None, lanes: int, parts: int) -> Layout:
     """Divides the optimizer's parameters of `model` into buckets of about `bucket_bytes`.
 
     A parameter is in one bucket. A bucket has one dtype, and does not mix parameters that require
