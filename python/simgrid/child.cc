@@ -32,13 +32,25 @@ std::string found(const Outcome& outcome) {
   return line;
 }
 
-std::string run(const cost::Programs& programs, const cost::Call& call, const Topology& topology,
-                Options options, int writer) {
+std::string found(const TrainingOutcome& outcome) {
+  std::string text;
+  char line[160];
+  for (const Span& span : outcome.spans) {
+    std::snprintf(line, sizeof line, "span %d %d %d %.17g %.17g\n", span.rank, span.iteration,
+                  span.operation, span.begin, span.end);
+    text += line;
+  }
+  return text + "done " + std::to_string(outcome.messages) + "\n";
+}
+
+// What `simulate(options)` finds, or fails with.
+template <typename Simulate>
+std::string run(const Simulate& simulate, Options options, int writer) {
   options.progress = [writer](std::int64_t messages) {
     say(writer, "progress " + std::to_string(messages) + "\n");
   };
   try {
-    return found(simulate(programs, call, topology, options));
+    return found(simulate(options));
   } catch (const InvalidArgument& error) {
     return std::string("failed InvalidArgument ") + error.what();
   } catch (const InvalidPlan& error) {
@@ -48,10 +60,8 @@ std::string run(const cost::Programs& programs, const cost::Call& call, const To
   }
 }
 
-}  // namespace
-
-Child start(const cost::Programs& programs, const cost::Call& call, const Topology& topology,
-            const Options& options) {
+template <typename Simulate>
+Child fork_to(const Simulate& simulate, const Options& options) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
     throw Error(std::string("no pipe for a simulation: ") + std::strerror(errno));
@@ -68,8 +78,21 @@ Child start(const cost::Programs& programs, const cost::Call& call, const Topolo
   std::signal(SIGINT, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) std::_Exit(1);
-  say(ends[1], run(programs, call, topology, options, ends[1]));
+  say(ends[1], run(simulate, options, ends[1]));
   std::_Exit(0);  // neither Python's exit handlers nor the parent's buffers are the child's
+}
+
+}  // namespace
+
+Child start(const cost::Programs& programs, const cost::Call& call, const Topology& topology,
+            const Options& options) {
+  return fork_to([&](const Options& all) { return simulate(programs, call, topology, all); },
+                 options);
+}
+
+Child start(const TrainingStep& step, const Topology& topology, const Options& options) {
+  return fork_to([&](const Options& all) { return simulate_training(step, topology, all); },
+                 options);
 }
 
 }  // namespace weft::simulate

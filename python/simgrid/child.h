@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include "simulate/simulate.h"
+#include "simulate/training.h"
 
 namespace weft::simulate {
 
@@ -20,5 +21,8 @@ struct Child {
 // Throws Error if there can be no process or pipe.
 Child start(const cost::Programs& programs, const cost::Call& call, const Topology& topology,
             const Options& options);
+// The same for a training step. Before it says "done MESSAGES" come
+//   span RANK ITERATION OPERATION BEGIN END
+Child start(const TrainingStep& step, const Topology& topology, const Options& options);
 
 }  // namespace weft::simulate

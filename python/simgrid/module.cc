@@ -1,4 +1,4 @@
-// The module weft._simgrid: src/simulate/simulate.h, in child processes. Built where SimGrid is.
+// The module weft._simgrid: src/simulate, in child processes. Built where SimGrid is.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
@@ -9,20 +9,22 @@
 
 #include "../bindings/param.h"
 #include "child.h"
+#include "module.h"
 #include "select/cut.h"
 #include "weft/registry.h"
 
 namespace nb = nanobind;
+
+weft::simulate::Model weft::simulate::model_of(const std::string& name) {
+  if (name == "smpi") return Model::kSmpi;
+  if (name == "plain") return Model::kPlain;
+  throw InvalidArgument("model \"" + name + "\": there are \"smpi\" and \"plain\"");
+}
+
 namespace {
 
 using namespace weft;
 using Started = std::pair<int, int>;  // process, reader
-
-simulate::Model model_of(const std::string& name) {
-  if (name == "smpi") return simulate::Model::kSmpi;
-  if (name == "plain") return simulate::Model::kPlain;
-  throw InvalidArgument("model \"" + name + "\": there are \"smpi\" and \"plain\"");
-}
 
 // The call as bound from Python.
 struct Asked {
@@ -37,7 +39,7 @@ std::pair<Started, std::size_t> start(const cost::Programs& programs, const Topo
   const cost::Call call =
       call_of(programs, asked.nbytes, {asked.chunk, dtype, asked.symmetric, asked.in_place});
   simulate::Options options;
-  options.model = model_of(asked.model);
+  options.model = simulate::model_of(asked.model);
   options.energy = asked.energy;
   const simulate::Child child = simulate::start(programs, call, topology, options);
   return {{child.process, child.reader}, call.cut.chunk * size_of(dtype)};
@@ -48,6 +50,7 @@ std::pair<Started, std::size_t> start(const cost::Programs& programs, const Topo
 NB_MODULE(_simgrid, m) {
   nb::module_::import_("weft._core");  // binds plans and topologies, and translates errors
   m.doc() = "Simulation with SimGrid. Use weft.simulate, which documents and checks.";
+  simulate::bind_training_step(m);
   m.def(
       "start_algorithm",
       [](const std::string& algorithm, const Topology& topology, int ranks, std::size_t nbytes,

@@ -7,8 +7,9 @@
 
 `weft.Communicator` documents the calls, `weft.Window` one-sided ones, `weft.errors` what they
 raise, `weft.plan` how to write and prove an algorithm of one's own, `weft.topology` clusters,
-`weft.price` what a plan costs on one and `weft.simulate` what it takes in SimGrid. `weft.train` has
-what training needs beside them, `weft.optim` optimizers.
+`weft.price` what a plan costs on one and `weft.simulate` what it takes in SimGrid. `weft.steps`
+simulates whole steps of training. `weft.train` has what training needs beside them, `weft.optim`
+optimizers.
 With PyTorch, `torch.distributed.init_process_group("weft")` needs no import.
 """
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from weft.request import Request
     from weft.searching import search
     from weft.simulation import simulate
+    from weft.steps import simulate_step
     from weft.window import Window
     from weft.workers import Workers
 
@@ -68,6 +70,7 @@ __all__ = [
     "price",
     "search",
     "simulate",
+    "simulate_step",
 ]
 
 _MODULES = {
@@ -93,6 +96,7 @@ _MODULES = {
     "weft.request": ("Request",),
     "weft.searching": ("search",),
     "weft.simulation": ("simulate",),
+    "weft.steps": ("simulate_step",),
     "weft.topology": (),
     "weft.train": (),
     "weft.window": ("Window",),

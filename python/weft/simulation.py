@@ -84,7 +84,7 @@ def simulate(
         InvalidPlan: the plan gets stuck.
         Unsupported: Weft was built without SimGrid.
     """
-    simgrid = _simgrid()
+    simgrid = simgrid_module()
     if nbytes < 0 or chunk < 0:
         raise InvalidArgument(f"nbytes {nbytes}, chunk {chunk}: give bytes that are not negative")
     if not isinstance(topology, Topology):
@@ -109,7 +109,7 @@ def simulate(
         all_params = {**(params or {}), **fitted}
         started, cut = simgrid.start_algorithm(plan, topology, count, nbytes, all_params, *how)
     process, reader = started
-    seconds, joules, messages, payload = _outcome(process, reader, progress)
+    seconds, joules, messages, payload = outcome(process, reader, progress)
     return Simulation(
         float(seconds), float(joules) if energy else None, cut, int(messages), float(payload),
         fitted,
@@ -135,7 +135,8 @@ def cheapest_chunk(
     return max(size for size, found in prices.items() if found.seconds <= 1.01 * least)
 
 
-def _simgrid() -> ModuleType:
+def simgrid_module() -> ModuleType:
+    """The module weft._simgrid. Raises `Unsupported` where it was not built."""
     if SIMGRID_MISSING:
         raise Unsupported(
             f"Weft cannot simulate: {SIMGRID_MISSING}. Install it (Debian, Ubuntu: "
@@ -146,8 +147,16 @@ def _simgrid() -> ModuleType:
     return _simgrid
 
 
-def _outcome(process: int, reader: int, progress: Callable[[int], None] | None) -> Sequence[str]:
-    """The words after "done" of a child's lines (python/simgrid/child.h)."""
+def outcome(
+    process: int,
+    reader: int,
+    progress: Callable[[int], None] | None,
+    span: Callable[[str], None] | None = None,
+) -> Sequence[str]:
+    """The words after "done" of a child's lines (python/simgrid/child.h).
+
+    `span` is called with what follows that word. The child is ended.
+    """
     word, rest = "", ""
     try:
         with os.fdopen(reader) as lines:
@@ -157,6 +166,8 @@ def _outcome(process: int, reader: int, progress: Callable[[int], None] | None) 
                     rest += lines.read()
                 elif word == "progress" and progress:
                     progress(int(rest))
+                elif word == "span" and span:
+                    span(rest)
     finally:
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)

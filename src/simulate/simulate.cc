@@ -2,9 +2,11 @@
 
 #include <simgrid/plugins/energy.h>
 
+#include <optional>
 #include <vector>
 
 #include "simulate/simulation.h"
+#include "simulate/training_run.h"
 
 namespace weft::simulate {
 namespace {
@@ -21,18 +23,40 @@ std::vector<const char*> arguments(Model model) {
   return all;
 }
 
+// SimGrid's engine, one a process.
+class Engine {
+ public:
+  explicit Engine(Model model) : words_(arguments(model)), count_(static_cast<int>(words_.size())) {
+    words_.push_back(nullptr);
+    engine_.emplace(&count_, const_cast<char**>(words_.data()));
+  }
+  simgrid::s4u::Engine& operator*() { return *engine_; }
+
+ private:
+  std::vector<const char*> words_;
+  int count_;
+  std::optional<simgrid::s4u::Engine> engine_;
+};
+
 }  // namespace
 
 Outcome simulate(const cost::Programs& programs, const cost::Call& call, const Topology& topology,
                  const Options& options) {
-  std::vector<const char*> words = arguments(options.model);
-  int count = static_cast<int>(words.size());
-  words.push_back(nullptr);
-  simgrid::s4u::Engine engine(&count, const_cast<char**>(words.data()));
+  Engine engine(options.model);
   if (options.energy) sg_link_energy_plugin_init();
-  Simulation simulation(programs, call, topology, options, engine);
-  const Price& found = simulation.run();
-  return {found.seconds, options.energy ? simulation.joules() : 0, found.messages, found.bytes};
+  Traffic traffic(topology, pairs_of(programs), options, *engine);
+  Simulation simulation(programs, call, topology, traffic, 0, [](int, double) {});
+  simulation.start_all();
+  traffic.run();
+  const Price& found = simulation.finish();
+  traffic.idle_until(found.seconds);
+  return {found.seconds, options.energy ? traffic.joules() : 0, found.messages, found.bytes};
+}
+
+TrainingOutcome simulate_training(const TrainingStep& step, const Topology& topology,
+                                  const Options& options) {
+  Engine engine(options.model);
+  return TrainingRun(step, topology, options, *engine).run();
 }
 
 }  // namespace weft::simulate

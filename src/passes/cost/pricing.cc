@@ -15,6 +15,7 @@ void Pricing::carry(const Flow& flow, std::int32_t depth) {
 }
 
 Price Pricing::run() {
+  ready_all();
   run_ready();
   while (!flows_.empty()) {
     auto least = flows_.begin();

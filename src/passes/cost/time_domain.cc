@@ -27,7 +27,15 @@ TimeDomain::TimeDomain(const Programs& programs, const Call& call, const Topolog
                         " is the fabric's own function, of which nothing is known: no price");
     prepared_.emplace_back(programs.program(i), call.cut.input, call.cut.output, call.cut.chunk);
   }
-  for (int rank = 0; rank < programs.shape().ranks; ++rank) ready_.push_back(rank);
+}
+
+void TimeDomain::ready(int rank, double seconds) {
+  state(rank).now = seconds;
+  ready_.push_back(rank);
+}
+
+void TimeDomain::ready_all() {
+  for (int rank = 0; rank < programs_.shape().ranks; ++rank) ready(rank, 0);
 }
 
 const Price& TimeDomain::finish() {
@@ -49,7 +57,7 @@ void TimeDomain::enter(int rank) {
   Rank& own = state(rank);
   begin(rank, prepared_[static_cast<std::size_t>(programs_.number(rank))],
         programs_.shape().channels);
-  own.now = topology_.call;
+  own.now += topology_.call;
   own.filled.fill(-1);
 }
 
@@ -65,6 +73,7 @@ void TimeDomain::step(int rank) {
 
 bool TimeDomain::leave(int rank) {
   flush(rank);
+  end(rank, state(rank).now);
   return false;
 }
 

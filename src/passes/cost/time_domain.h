@@ -96,6 +96,11 @@ class TimeDomain : protected execute::Machine<TimeDomain, Types> {
   // arrive(), with what is found. Messages through memory are here at once and not carried.
   virtual void carry(const Flow& flow, std::int32_t depth) = 0;
   void arrive(const Flow& flow);
+  // A rank is through, then.
+  virtual void end(int /*rank*/, double /*seconds*/) {}
+  // The rank, or each at 0, begins then, with the next run_ready().
+  void ready(int rank, double seconds);
+  void ready_all();
   // What is known when nothing is under way any more. Throws InvalidPlan if ranks wait for ever.
   const Price& finish();
 
