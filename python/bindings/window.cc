@@ -32,6 +32,7 @@ class PyWindow {
 
   void put(nb::handle data, int target, std::size_t offset, std::optional<int> signal,
            std::uint64_t value, const std::string& op) {
+    Sources::clear();
     const std::string who = "rank " + std::to_string(window_->rank()) + ": put: data";
     const auto source = Sources::share(Array::input(data, who));
     const std::size_t bytes = source->count() * weft::size_of(source->dtype());

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,25 @@ def exchange(job, fabric):
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
 def test_everybody_puts_to_everybody(team, fabric, ranks):
     assert team(ranks).run(exchange, fabric) == [True] * ranks
+
+
+def forgotten(job, fabric):
+    """A program that never calls quiet: sources that are free again go."""
+    with job.communicator(fabric=fabric) as comm, weft.Window(comm, 800, 1) as window:
+        sources = [np.full(100, number, np.float64) for number in range(20)]
+        known = [weakref.ref(source) for source in sources]
+        target = (comm.rank + 1) % comm.size
+        for number in range(20):
+            window.put(sources.pop(0), target, signal=0, value=number + 1)
+        window.wait_signal(0, 20)
+        comm.barrier()
+        window.put(np.zeros(1), comm.rank, signal=0, value=21)
+        return sum(one() is not None for one in known)
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_sources_go_without_quiet(team, fabric):
+    assert max(team(2).run(forgotten, fabric)) <= 1
 
 
 def some_and_reset(job, fabric):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import threading
 import time
@@ -10,9 +11,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from sync_models import Convolutions, content, loss_of, prepare, share, synchronized  # noqa: E402
+from sync_models import (  # noqa: E402
+    OPTIMIZERS,
+    Convolutions,
+    content,
+    farthest,
+    loss_of,
+    mean_gradients,
+    prepare,
+    share,
+    synchronized,
+)
 
 import weft  # noqa: E402
+from weft.train.sync import tree_memory  # noqa: E402
 from weft.train.sync.tree_shape import (  # noqa: E402
     branches,
     gradient_children,
@@ -97,3 +109,98 @@ def test_a_failure_of_the_masters_thread_is_told_to_all(team):
     ranks.start(died)
     for outcome in ranks.finish():
         assert isinstance(outcome.error, (weft.Aborted, weft.PeerLost)), outcome.story()
+
+
+def stepped(model, stepper, numbers, ranks):
+    """One process takes steps with the means of the ranks' gradients."""
+    torch.set_num_threads(1)
+    for number in numbers:
+        for parameter, grad in zip(
+            model.parameters(), mean_gradients(model, number, ranks), strict=True
+        ):
+            parameter.grad = grad
+        stepper.step()
+
+
+def packed(*what) -> bytes:
+    stream = io.BytesIO()
+    torch.save(what, stream)
+    return stream.getvalue()
+
+
+def in_pieces(job, make, options, nbytes, checkpoint=None):
+    """Three steps in pieces of `nbytes` bytes; the parameters, and the optimizer's state."""
+    prepare(job)
+    tree_memory.PIECE, usual = nbytes, tree_memory.PIECE
+    try:
+        model = Convolutions()
+        stepper = make_optimizer(make, model)
+        with synchronized(job, model, stepper, "tree", **options) as sync:
+            if checkpoint:
+                loss_of(model, *share(job, 9)).backward()
+                sync.step()
+                sync.zero_grad()
+                parameters, state = torch.load(io.BytesIO(checkpoint))
+                model.load_state_dict(parameters)
+                sync.load_state_dict(state)
+            for number in range(3):
+                loss_of(model, *share(job, number)).backward()
+                sync.step()
+                sync.zero_grad()
+            sync.finish()
+            whole = sync.state_dict()
+            assert job.rank or equal(stepper.state_dict()["state"], whole["state"])
+            return content(model), packed(whole["state"])
+    finally:
+        tree_memory.PIECE = usual
+
+
+def make_optimizer(make, model):
+    if make in OPTIMIZERS:
+        return OPTIMIZERS[make](model.parameters())
+    return torch.optim.Adafactor(model.parameters(), lr=0.01)
+
+
+def equal(one, other):
+    """Whether two optimizers' states are equal to the bit."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    if torch.is_tensor(one):
+        return one.shape == other.shape and torch.equal(one, other)
+    return one == other
+
+
+@pytest.mark.parametrize("optimizer", [*OPTIMIZERS, "Adafactor"])
+def test_a_parameter_in_many_pieces(team, optimizer):
+    """Its update and its state have the bits of one process, also those of a parameter at once."""
+    results = team(2).run(in_pieces, optimizer, {"bucket_bytes": 4000}, 512)
+    model = Convolutions()
+    stepper = make_optimizer(optimizer, model)
+    stepped(model, stepper, range(3), 2)
+    for parameters, state in results:
+        assert farthest(parameters, content(model)) == 0
+        assert equal(torch.load(io.BytesIO(state))[0], stepper.state_dict()["state"])
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "ASGD"])
+def test_a_checkpoint_in_other_pieces(team, optimizer):
+    model = Convolutions()
+    stepper = OPTIMIZERS[optimizer](model.parameters())
+    stepped(model, stepper, range(2), 2)
+    checkpoint = packed(model.state_dict(), stepper.state_dict())
+    results = team(2).run(in_pieces, optimizer, {}, 256, checkpoint)
+    stepped(model, stepper, range(3), 2)
+    for parameters, state in results:
+        assert farthest(parameters, content(model)) == 0
+        assert equal(torch.load(io.BytesIO(state))[0], stepper.state_dict()["state"])
+
+
+@pytest.mark.parametrize("ranks", [1, 4, 5, 8])
+def test_many_ranks_in_pieces(team, ranks):
+    results = team(ranks).run(in_pieces, "SGD", {"bucket_bytes": 1}, 640)
+    model = Convolutions()
+    stepped(model, OPTIMIZERS["SGD"](model.parameters()), range(3), ranks)
+    for parameters, _ in results:
+        assert all((a == b).all() for a, b in zip(parameters, results[0][0], strict=True))
+        assert farthest(parameters, content(model)) < 1e-5
+    assert farthest(results[0][0], content(Convolutions())) > 0.01  # else nothing was tested

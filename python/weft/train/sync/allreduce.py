@@ -45,6 +45,10 @@ class Allreduce:
             self._lanes.wait(request)
 
     def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
+        if not later:
+            self._words.hear()
+            for bucket in buckets:
+                self.settle(bucket)
         for slot in (slot for bucket in buckets for slot in bucket.slots):
             if later:
                 slot.parameter.grad = slot.view

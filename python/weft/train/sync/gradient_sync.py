@@ -105,7 +105,7 @@ class GradientSync:
         lanes = PRIORITIES if priority else 1
         self._layout = lay_out(model, optimizer, bucket_bytes, lanes, ranks.size)
         self._lanes = Lanes(ranks, self._layout.lanes)
-        self._updates = Updates(optimizer)
+        self._updates = Updates(optimizer, elementwise)
         self._words = Words(self._layout.slots, self._lanes)
         self._strategy = strategies()[strategy](
             self._layout, self._lanes, self._updates, self._words
@@ -249,8 +249,6 @@ class GradientSync:
             self._has_waited = True
             for slot in self._layout.slots:
                 slot.entered = False
-        else:
-            self._rounds.settle()
         self._strategy.begin_update(self._rounds.live, values, self._later)
         self._updates.note_step()
         self._rounds.steps += 1

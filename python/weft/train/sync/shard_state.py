@@ -8,13 +8,13 @@ from weft.errors import Unsupported
 from weft.train.group import CommunicatorGroup, exchange
 from weft.train.sync.lanes import Lanes
 from weft.train.sync.layout import Slot
-from weft.train.sync.shards import Piece, range_of
+from weft.train.sync.shards import Part, range_of
 from weft.train.sync.updates import Updates
 
 
 def gathered(
     state: dict[Any, dict[str, Any]],
-    pieces: list[Piece],
+    parts: list[Part],
     slots: list[Slot],
     lanes: Lanes,
     updates: Updates,
@@ -23,9 +23,9 @@ def gathered(
 
     An allgather for each parameter and key, and one before that says which there are.
     """
-    mine = {p.slot.number: state[p.parameter] for p in pieces if p.parameter in state}
+    mine = {p.slot.number: state[p.parameter] for p in parts if p.parameter in state}
     told = {
-        number: {key: _told(slots[number].name, key, value) for key, value in of.items()}
+        number: {key: told_of(slots[number].name, key, value) for key, value in of.items()}
         for number, of in mine.items()
     }
     every = exchange(CommunicatorGroup(lanes.control), told)
@@ -44,8 +44,8 @@ def gathered(
     return dict(sorted(whole.items()))
 
 
-def _told(name: str, key: str, value: Any) -> list[Any]:
-    """What a rank says of a piece's state: a kind, a dtype, and a number's value."""
+def told_of(name: str, key: str, value: Any) -> list[Any]:
+    """What a rank says of a part's state: a kind, a dtype, and a number's value."""
     import torch
 
     if not torch.is_tensor(value):

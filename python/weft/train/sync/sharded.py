@@ -23,7 +23,7 @@ from weft.request import Request
 from weft.train.sync.lanes import Lanes
 from weft.train.sync.layout import Bucket, Layout
 from weft.train.sync.shard_state import gathered
-from weft.train.sync.shards import Piece, Shard, cut, make_shard
+from weft.train.sync.shards import Part, Shard, cut, make_shard
 from weft.train.sync.strategy import Hyperparameters
 from weft.train.sync.updates import Updates
 from weft.train.sync.words import Words
@@ -56,7 +56,7 @@ class Sharded:
             shard = make_shard(bucket, self._lanes.rank, self._lanes.size)
             self._shards[bucket] = shard
             state = self._updates.optimizer.state
-            self._state.update(cut(state, shard.pieces))
+            self._state.update(cut(state, shard.parts))
             for slot in bucket.slots:
                 state.pop(slot.parameter, None)
 
@@ -112,8 +112,8 @@ class Sharded:
         return (total if whole else total ** (1 / norm_type)).to(mine.dtype)
 
     def scale(self, buckets: list[Bucket], factor: Any) -> None:
-        for piece in self._used(buckets):
-            piece.gradient.mul_(factor)
+        for part in self._used(buckets):
+            part.gradient.mul_(factor)
         for bucket in buckets:  # what a further backward pass adds to
             bucket.gradients.mul_(factor)
 
@@ -123,8 +123,8 @@ class Sharded:
             whole = self._updates.optimizer.state_dict()
         finally:
             self._mine = False
-        slots, pieces = self._layout.slots, self._pieces()
-        whole["state"] = gathered(self._state, pieces, slots, self._lanes, self._updates)
+        slots, parts = self._layout.slots, self._parts()
+        whole["state"] = gathered(self._state, parts, slots, self._lanes, self._updates)
         return whole
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -134,9 +134,9 @@ class Sharded:
             optimizer.load_state_dict(state)
         finally:
             self._mine = False
-        self._state = cut(optimizer.state, self._pieces())
-        for piece in self._pieces():
-            optimizer.state.pop(piece.slot.parameter, None)
+        self._state = cut(optimizer.state, self._parts())
+        for part in self._parts():
+            optimizer.state.pop(part.slot.parameter, None)
 
     def close(self) -> None:
         """Gives the optimizer its whole state. Collective."""
@@ -148,19 +148,19 @@ class Sharded:
     def _update(self, shard: Shard, values: Hyperparameters) -> None:
         shard.mine.copy_(shard.source)  # the user may have written parameters
         chosen: list[list[Any]] = [[] for _ in values]
-        for piece in shard.pieces:
-            if piece.slot.used:
-                piece.parameter.grad = piece.gradient
-                chosen[piece.slot.group].append(piece.parameter)
+        for part in shard.parts:
+            if part.slot.used:
+                part.parameter.grad = part.gradient
+                chosen[part.slot.group].append(part.parameter)
         if any(chosen):
             self._updates.run(values, chosen, self._state)
 
-    def _pieces(self) -> list[Piece]:
-        return [piece for shard in self._shards.values() for piece in shard.pieces]
+    def _parts(self) -> list[Part]:
+        return [part for shard in self._shards.values() for part in shard.parts]
 
-    def _used(self, buckets: list[Bucket]) -> list[Piece]:
-        pieces = [piece for bucket in buckets for piece in self._shards[bucket].pieces]
-        return [piece for piece in pieces if piece.slot.used]
+    def _used(self, buckets: list[Bucket]) -> list[Part]:
+        parts = [part for bucket in buckets for part in self._shards[bucket].parts]
+        return [part for part in parts if part.slot.used]
 
     def _refuse_moved(self, shard: Shard) -> None:
         base, size = shard.parameters.data_ptr(), shard.bucket.dtype.itemsize

@@ -2,10 +2,10 @@
 
     bucket of two parameters      | a a a a a | b b b b b b b . |      (. is padding)
     shards of ranks 0, 1 and 2    |---- 0 ----|---- 1 ----|---- 2 ----|
-    pieces of rank 1                          a | b b b b
+    parts of rank 1                          a | b b b b
 
-A piece is the part of one parameter in one shard. To the optimizer it is a parameter of its own, so
-that groups, frozen and unused parameters stay what they are.
+A part is what a shard has of one parameter. To the optimizer it is a parameter of its own, so that
+groups, frozen and unused parameters stay what they are.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _NUMBERS = ("step", "eta", "mu", "mu_product")
 
 
 @dataclass(eq=False)
-class Piece:
-    """Elements [first, last) of a slot's memory, which this rank updates."""
+class Part:
+    """Elements [first, last) of a slot's memory, which are updated together."""
 
     slot: Slot
     first: int
@@ -44,7 +44,7 @@ class Shard:
     """The mean gradient of this part."""
     source: Any = field(repr=False)
     """This rank's part of `parameters`."""
-    pieces: list[Piece] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
 
 
 def make_shard(bucket: Bucket, rank: int, ranks: int) -> Shard:
@@ -67,37 +67,42 @@ def make_shard(bucket: Bucket, rank: int, ranks: int) -> Shard:
         first, last = range_of(slot, bucket, rank, ranks)
         if first < last:
             start = slot.start + first - rank * length
-            part = slice(start, start + last - first)
-            parameter = torch.nn.Parameter(shard.mine[part])
-            shard.pieces.append(Piece(slot, first, last, parameter, shard.gradient[part]))
+            here = slice(start, start + last - first)
+            parameter = torch.nn.Parameter(shard.mine[here])
+            shard.parts.append(Part(slot, first, last, parameter, shard.gradient[here]))
     return shard
 
 
 def range_of(slot: Slot, bucket: Bucket, rank: int, ranks: int) -> tuple[int, int]:
     """The elements of a slot's memory that are in a rank's shard: [first, last)."""
     length = bucket.length // ranks
-    first = min(max(rank * length - slot.start, 0), slot.count)
-    last = min(max((rank + 1) * length - slot.start, 0), slot.count)
+    return range_within(slot, rank * length, (rank + 1) * length)
+
+
+def range_within(slot: Slot, begin: int, end: int) -> tuple[int, int]:
+    """The elements of a slot's memory that are in the elements [begin, end) of its bucket."""
+    first = min(max(begin - slot.start, 0), slot.count)
+    last = min(max(end - slot.start, 0), slot.count)
     return first, last
 
 
-def cut(state: dict[Any, Any], pieces: list[Piece]) -> defaultdict[Any, dict[str, Any]]:
-    """The state of pieces, from that of whole parameters."""
+def cut(state: dict[Any, Any], parts: list[Part]) -> defaultdict[Any, dict[str, Any]]:
+    """The state of parts, from that of whole parameters."""
     made: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
-    for piece in pieces:
-        for key, value in state.get(piece.slot.parameter, {}).items():
-            made[piece.parameter][key] = _part(key, value, piece)
+    for part in parts:
+        for key, value in state.get(part.slot.parameter, {}).items():
+            made[part.parameter][key] = _part(key, value, part)
     return made
 
 
-def _part(key: str, value: Any, piece: Piece) -> Any:
+def _part(key: str, value: Any, part: Part) -> Any:
     import torch
 
-    parameter = piece.slot.parameter
+    parameter = part.slot.parameter
     single = parameter.dim() == 0 and key in _NUMBERS
     if single or not torch.is_tensor(value) or value.shape != parameter.shape:
         return value.clone() if torch.is_tensor(value) else value
-    return in_memory_order(value, parameter)[piece.first : piece.last].clone()
+    return in_memory_order(value, parameter)[part.first : part.last].clone()
 
 
 def in_memory_order(value: Any, parameter: Any) -> Any:

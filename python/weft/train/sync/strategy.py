@@ -31,7 +31,7 @@ class Strategy(Protocol):
         """Waits until the mean is there. Does nothing if nothing is under way."""
 
     def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
-        """Takes a step with the averaged gradients of used slots.
+        """Takes a step with the averages of used slots, which it waits for if it has to.
 
         values: the hyperparameters of the optimizer's groups. later: `finish_update` follows, and
         has the same values. Else all parameters are up to date when this returns.

@@ -1,20 +1,19 @@
-"""Gradients go up a tree to the master, which updates a layer at a time; models come down another.
+"""Gradients go up a tree to the master, which updates them; models come down another tree.
 
-    backward of layer      3   2   1 |                  next forward   1   2   3
-    up, to the master        3   2   1                  |
-    update at the master       3   2   1                |
-    down, to all ranks           3   2   1              |
+    backward of layer      3   2   1 |                next forward   1   2   3
+    up, to the master        3 3 3 2 2 1              |
+    update at the master       3 3 3 2 2 1            |
+    down, to all ranks           3 3 3 2 2 1          |
 
 The one-sided scheme of CaffeGPI (tree_shape.py names the paper and the trees), on a `weft.Window`.
-Both directions of a link may carry data at the same time. A rank that has the whole model begins
-its next iteration, whatever the others do. Buckets are cut into pieces of 1 MiB, each of which goes
-on by itself; the document sends whole layers.
+Both directions of a link carry data at the same time. A rank that has the whole model begins its
+next iteration, whatever the others do. Buckets are cut into pieces of 1 MiB, each of which goes up,
+is updated and comes down by itself. An optimizer that is not element-wise updates whole buckets.
 """
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from typing import Any
 
 from weft.errors import InvalidArgument
@@ -22,6 +21,8 @@ from weft.train.sync.lanes import Lanes
 from weft.train.sync.layout import Bucket, Layout, Slot
 from weft.train.sync.strategy import Hyperparameters
 from weft.train.sync.tree_memory import Places
+from weft.train.sync.tree_shape import shape_of
+from weft.train.sync.tree_updates import TreeUpdates, Unit
 from weft.train.sync.tree_worker import TreeWorker
 from weft.train.sync.updates import Updates
 from weft.train.sync.words import Words
@@ -34,28 +35,31 @@ class Tree:
 
     def __init__(self, layout: Layout, lanes: Lanes, updates: Updates, words: Words) -> None:
         self._lanes, self._updates, self._words = lanes, updates, words
-        self._twin = updates.twin()
         rank, size = lanes.rank, lanes.size
-        self._places = places = Places(layout, rank, size)
+        self._places = places = Places(layout, shape_of(rank, size))
         self._window = Window(lanes.control, places.nbytes, places.signals)
-        parents = None if places.parent is None else Places(layout, places.parent, size)
+        self._homes: dict[Slot, int] = {}
+        for bucket in layout.buckets:
+            self._move(bucket)
+        units = [unit for bucket in layout.buckets for unit in self._units(bucket)]
+        self._steps = TreeUpdates(updates, units, size) if places.parent is None else None
+
+        def of(peer: int) -> Places:
+            return Places(layout, shape_of(peer, size))
+
         self._worker = TreeWorker(
             self._window,
             places,
-            parents,
-            {peer: Places(layout, peer, size) for peer in places.receivers},
+            None if places.parent is None else of(places.parent),
+            {peer: of(peer) for peer in places.receivers},
+            units,
             self._update,
             lanes.guard,
         )
         self._sent = dict.fromkeys(layout.buckets, 0)
+        self._taken = dict.fromkeys(layout.buckets, 0)
         self._going_up: set[Bucket] = set()
         self._untaken: set[Bucket] = set()
-        # What the master's optimizer works on. A program may clear its own parameters' gradients.
-        self._proxies: dict[Slot, Any] = {}
-        self._state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
-        for bucket in layout.buckets:
-            self._move(bucket)
-        self._take_state()
         self._worker.begin()
 
     def _move(self, bucket: Bucket) -> None:
@@ -63,27 +67,22 @@ class Tree:
         import torch
 
         bucket.place_gradients()
-        places, offset = self._places, self._places.offsets[bucket]
-        parameters = self._flat(offset, bucket)
-        inboxes = {
-            child: self._flat(places.inbox(child, places.of_bucket[bucket][0]), bucket)
-            for child in places.children
-            if places.of_bucket[bucket]
-        }
+        offset, nbytes = self._places.offsets[bucket], bucket.length * bucket.dtype.itemsize
+        flat = torch.empty(0, dtype=bucket.dtype)
+        if bucket.length:
+            memory = self._window.array()[offset : offset + nbytes]
+            flat = torch.from_numpy(memory).view(bucket.dtype)
         for slot in bucket.slots:
-            place = slot.place(parameters)
+            place = slot.place(flat)
             place.copy_(slot.parameter.detach())
             slot.parameter.data = place
-            self._proxies[slot] = torch.nn.Parameter(slot.parameter.data)
-        self._worker.place(bucket, bucket.gradients, parameters, inboxes)
+            self._homes[slot] = place.data_ptr()
 
-    def _flat(self, offset: int, bucket: Bucket) -> Any:
-        import torch
-
-        if bucket.length == 0:
-            return torch.empty(0, dtype=bucket.dtype)
-        nbytes = bucket.length * bucket.dtype.itemsize
-        return torch.from_numpy(self._window.array()[offset : offset + nbytes]).view(bucket.dtype)
+    def _units(self, bucket: Bucket) -> list[Unit]:
+        pieces = self._places.of_bucket[bucket]
+        if self._updates.elementwise:
+            return [(piece,) for piece in pieces]
+        return [tuple(pieces)] if pieces else []
 
     def prepare(self, bucket: Bucket) -> None:
         if self._untaken:
@@ -101,11 +100,13 @@ class Tree:
         self._worker.hand_over(bucket)
 
     def settle(self, bucket: Bucket) -> None:
-        if bucket in self._going_up:
+        if bucket not in self._going_up:
+            return
+        if self._taken[bucket] < self._sent[bucket]:  # else tree_worker.py says why it is settled
             self._await(self._places.handed_over(bucket), bucket)
             self._window.quiet()
-            self._going_up.discard(bucket)
-            self._leave_to_master(bucket)
+        self._going_up.discard(bucket)
+        self._leave_to_master(bucket)
 
     def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
         self._untaken.clear()
@@ -115,7 +116,7 @@ class Tree:
                 slot.parameter.grad = slot.view if slot.used else None
             self._worker.allow(
                 {
-                    bucket: (self._sent[bucket], (values, [slot.used for slot in bucket.slots]))
+                    bucket: (self._sent[bucket], (values, {s for s in bucket.slots if s.used}))
                     for bucket in buckets
                     if bucket.length
                 }
@@ -127,6 +128,7 @@ class Tree:
     def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
         if bucket.length:
             self._await(self._places.up_to_date(bucket), bucket)
+            self._taken[bucket] = self._sent[bucket]
 
     def norm(self, buckets: list[Bucket], norm_type: float) -> Any:
         """The master's, which alone has the sums. Collective."""
@@ -158,7 +160,8 @@ class Tree:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._updates.optimizer.load_state_dict(state)
-        self._take_state()
+        if self._steps is not None:
+            self._steps.take_state()
 
     def close(self) -> None:
         """Gives all optimizers the master's state, and ends the thread. Collective."""
@@ -169,29 +172,10 @@ class Tree:
         self._lanes.control.barrier()  # no rank's thread waits for signals any more
         self._window.close()
 
-    def _update(self, bucket: Bucket, allowed: tuple[Hyperparameters, list[bool]]) -> None:
+    def _update(self, unit: Unit, allowed: tuple[Hyperparameters, set[Slot]]) -> None:
         """Runs in the worker's thread, at the master."""
-        values, used = allowed
-        chosen: list[list[Any]] = [[] for _ in values]
-        for slot, is_used in zip(bucket.slots, used, strict=True):
-            if is_used:
-                self._proxies[slot].grad = slot.view / self._lanes.size
-                chosen[slot.group].append(self._proxies[slot])
-        if any(chosen):
-            self._twin.run(values, chosen, self._state)
-        for slot in bucket.slots:
-            proxy = self._proxies[slot]
-            proxy.grad = None
-            if proxy in self._state:
-                self._updates.optimizer.state[slot.parameter] = self._state[proxy]
-
-    def _take_state(self) -> None:
-        """The state of the user's optimizer is that of the proxies: the same dictionaries."""
-        known = self._updates.optimizer.state
-        self._state.clear()
-        for slot, proxy in self._proxies.items():
-            if slot.parameter in known:
-                self._state[proxy] = known[slot.parameter]
+        assert self._steps is not None
+        self._steps.run(unit, *allowed)
 
     def _leave_to_master(self, bucket: Bucket) -> None:
         """What went up counts there: a further backward pass adds to zero here."""
@@ -203,7 +187,7 @@ class Tree:
 
     def _refuse_moved(self, bucket: Bucket) -> None:
         for slot in bucket.slots:
-            if slot.count and slot.parameter.data_ptr() != self._proxies[slot].data_ptr():
+            if slot.count and slot.parameter.data_ptr() != self._homes[slot]:
                 raise InvalidArgument(
                     f"rank {self._lanes.rank}: GradientSync: {slot.name} was moved out of the "
                     'memory of strategy "tree": write its values in place (copy_), and convert or '

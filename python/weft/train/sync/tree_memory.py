@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from weft.train.sync.layout import Bucket, Layout
-from weft.train.sync.tree_shape import gradient_children, gradient_parent, model_children
+from weft.train.sync.tree_shape import Shape
+from weft.window import Window
 
 PIECE = 1 << 20
 """Bytes of a bucket that travel by themselves: a rank sends one on while the next one comes."""
@@ -38,7 +40,7 @@ class Piece:
 class Places:
     """Offsets and signals of one rank's window. Any rank may compute those of any other."""
 
-    def __init__(self, layout: Layout, rank: int, size: int) -> None:
+    def __init__(self, layout: Layout, shape: Shape) -> None:
         self.buckets = layout.buckets
         self.pieces: list[Piece] = []
         self.offsets: dict[Bucket, int] = {}
@@ -47,9 +49,7 @@ class Places:
             self.offsets[bucket] = self.bytes
             self._cut(bucket)
             self.bytes += bucket.length * bucket.dtype.itemsize
-        self.children = gradient_children(rank, size)
-        self.receivers = model_children(rank, size)
-        self.parent = gradient_parent(rank) if rank else None
+        self.children, self.receivers, self.parent = shape.children, shape.receivers, shape.parent
 
     def _cut(self, bucket: Bucket) -> None:
         step = PIECE // bucket.dtype.itemsize
@@ -110,3 +110,23 @@ class Places:
     def signals(self) -> int:
         """Of the window."""
         return self.awaited + 2 * len(self.buckets)
+
+
+class Memory:
+    """Views of one rank's memory for one piece. Made once, since a step needs all of them."""
+
+    def __init__(self, window: Window, places: Places, piece: Piece) -> None:
+        """The bucket's gradients have their place."""
+        import torch
+
+        whole, dtype = window.array(), piece.bucket.dtype
+        nbytes = (piece.last - piece.first) * dtype.itemsize
+        self.gradients = piece.bucket.gradients[piece.first : piece.last]
+        """This rank's; then, with those of its children added, what goes up."""
+        self.gradient_bytes = self.gradients.view(torch.uint8).numpy()
+        self.parameter_bytes = whole[piece.offset : piece.offset + nbytes]
+        self.inboxes: list[Any] = []
+        """The children's gradients, in the order in which they are added."""
+        for child in places.children:
+            begin = places.inbox(child, piece)
+            self.inboxes.append(torch.from_numpy(whole[begin : begin + nbytes]).view(dtype))

@@ -15,6 +15,8 @@ Speed up Deep Neural Network Training".
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 def gradient_parent(rank: int) -> int:
     """The rank with its highest set bit cleared. Rank 0 has none."""
@@ -50,3 +52,24 @@ def model_children(rank: int, size: int) -> list[int]:
     """B * rank + 1 to b * rank + b, as far as there are such ranks."""
     b = branches(size)
     return list(range(min(b * rank + 1, size), min(b * rank + b + 1, size)))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One rank's place in both trees."""
+
+    parent: int | None
+    """Where its gradients go. None: it is the master."""
+    children: list[int]
+    """Whose gradients come to it, in the order in which they are added."""
+    receivers: list[int]
+    """To whom it sends the model."""
+
+
+def shape_of(rank: int, size: int) -> Shape:
+    """The document's trees, over the ranks in their order."""
+    return Shape(
+        gradient_parent(rank) if rank else None,
+        gradient_children(rank, size),
+        model_children(rank, size),
+    )

@@ -1,12 +1,22 @@
 """The thread of a rank that moves gradients up and models down.
 
 It does one thing: wait for a signal of the window, and do what that allows. A piece goes up as soon
-as this rank and all its children have it. The master updates a bucket as soon as all of it is there
-and the program has called step(). A piece of the model goes down as it comes. There is no barrier.
+as this rank and all its children have it. The master updates a piece as soon as its sum is there
+and the program has called step(), and sends it down. So the same layer goes up and comes down at
+once. There is no barrier.
 
-No acknowledgements are sent, since each is implied. A child's inbox is free when the new model is
-there: the master made it from that gradient. A rank's parameters may be overwritten once its
-gradient is at the master: its backward pass was done with them.
+No acknowledgements are sent, since each is implied. A new model of a piece is made from the
+gradients that all ranks have of it. When it arrives somewhere, this is known of every rank:
+
+- Its gradients of the piece's bucket were complete: it hands over whole buckets. Its backward pass
+  was done with the bucket's parameters, so the new ones may overwrite them.
+- Its gradients of the piece have been added by its parent: they may be overwritten, and so may its
+  inbox there.
+- It has the last model of the piece, which its forward pass waited for. All puts of that model have
+  arrived, and their sources may be overwritten.
+
+A rank that computes several gradients before a step has no new model between them. It waits until
+its puts are done, and a barrier says that all sums are (tree.py).
 """
 
 from __future__ import annotations
@@ -24,7 +34,8 @@ from weakref import WeakSet
 
 from weft.errors import Timeout, WeftError
 from weft.train.sync.layout import Bucket
-from weft.train.sync.tree_memory import Piece, Places
+from weft.train.sync.tree_memory import Memory, Piece, Places
+from weft.train.sync.tree_updates import Unit
 from weft.train.tracing.recorder import COMMUNICATION, active
 from weft.window import Window
 
@@ -40,12 +51,19 @@ def _stop_all() -> None:
 
 @dataclass
 class Progress:
-    """Of one piece in this round."""
+    """Of one piece."""
 
+    memory: Memory
+    unit: Unit
     own: bool = False
+    """Whether this rank's gradients of the round are there."""
     arrived: set[int] = field(default_factory=set)
     added: int = 0
     """Children whose gradients are added, in their order: so sums have the same bits each time."""
+    summed: int = 0
+    """The last round whose sum was complete here."""
+    updated: int = 0
+    """The last round that the master took a step with."""
 
 
 class TreeWorker:
@@ -57,24 +75,26 @@ class TreeWorker:
         places: Places,
         parents: Places | None,
         receivers: dict[int, Places],
-        update: Callable[[Bucket, Any], None],
+        units: list[Unit],
+        update: Callable[[Unit, Any], None],
         guard: Callable[[Callable[[], None]], None],
     ) -> None:
         """parents: the parent's places; None: this rank is the master.
 
-        update: takes the master's step on a bucket with the values that `allow` gave.
+        units: all pieces. update: takes the master's step on a unit with what `allow` was given.
         guard: runs the thread's loop, and tells everybody if it raises.
         """
         self._window, self._places = window, places
         self._parents, self._receivers = parents, receivers
         self._update = update
-        self._progress = {piece: Progress() for piece in places.pieces}
+        self._progress = {
+            piece: Progress(Memory(window, places, piece), unit) for unit in units for piece in unit
+        }
         self._todo = {bucket: len(places.of_bucket[bucket]) for bucket in places.buckets}
         self._coming = dict(self._todo)
         self._rounds = dict.fromkeys(places.buckets, 0)
         self._allowed: dict[Bucket, tuple[int, Any]] = {}
         self._orders: deque[dict[Bucket, tuple[int, Any]] | None] = deque()
-        self._flat: dict[Bucket, tuple[Any, Any, dict[int, Any]]] = {}
         self._begun: dict[Bucket, int] = {}
         self._guard = guard
         self._thread = threading.Thread(target=self._live, name="weft-tree", daemon=True)
@@ -84,17 +104,13 @@ class TreeWorker:
         """Starts the thread."""
         self._thread.start()
 
-    def place(self, bucket: Bucket, gradients: Any, parameters: Any, inboxes: Any) -> None:
-        """Where the bucket's gradients and parameters are, flat; `inboxes`: those of children."""
-        self._flat[bucket] = (gradients, parameters, inboxes)
-
     def hand_over(self, bucket: Bucket) -> None:
         """This rank's gradients of the bucket are complete. At the master they become the sum."""
         self._begun[bucket] = time.perf_counter_ns()
         self._window.signal(self._window.rank, self._places.ready(bucket))
 
     def allow(self, values: dict[Bucket, tuple[int, Any]]) -> None:
-        """Only at the master: steps that buckets take once a round's sums are there.
+        """Only at the master: steps that pieces take once a round's sums are there.
 
         values: by bucket the number of the round, and what `update` gets.
         """
@@ -132,8 +148,9 @@ class TreeWorker:
                 if order is None:
                     return
                 self._allowed.update(order)
-                for bucket in list(order):
-                    self._update_if_due(bucket)
+                for bucket in order:
+                    for piece in self._places.of_bucket[bucket]:
+                        self._update_if_due(self._progress[piece].unit)
 
     def _handlers(self) -> dict[int, Callable[[], None]]:
         places = self._places
@@ -147,8 +164,6 @@ class TreeWorker:
         return made
 
     def _own_is_ready(self, bucket: Bucket) -> None:
-        # What went down from here before has left the memory that the next model overwrites.
-        self._window.quiet()
         for piece in self._places.of_bucket[bucket]:
             self._progress[piece].own = True
             self._add(piece)
@@ -162,54 +177,54 @@ class TreeWorker:
         now, children = self._progress[piece], self._places.children
         if not now.own:
             return
-        gradients, _, inboxes = self._flat[piece.bucket]
-        part = slice(piece.first, piece.last)
         while now.added < len(children) and children[now.added] in now.arrived:
-            gradients[part].add_(inboxes[children[now.added]][part])
+            now.memory.gradients.add_(now.memory.inboxes[now.added])
             now.added += 1
-        if now.added < len(children):
-            return
-        self._progress[piece] = Progress()
+        if now.added == len(children):
+            self._sum_is_whole(piece, now)
+
+    def _sum_is_whole(self, piece: Piece, now: Progress) -> None:
+        now.own, now.added = False, 0
+        now.arrived.clear()
+        now.summed += 1
         if self._parents is not None:
             assert self._places.parent is not None
             self._window.put(
-                gradients[part].view(_bytes_of()),
+                now.memory.gradient_bytes,
                 self._places.parent,
                 self._parents.inbox(self._window.rank, piece),
                 signal=self._parents.gradient(self._window.rank, piece),
             )
         self._todo[piece.bucket] -= 1
         if self._todo[piece.bucket] == 0:
-            self._all_handed_over(piece.bucket)
+            self._todo[piece.bucket] = len(self._places.of_bucket[piece.bucket])
+            self._rounds[piece.bucket] += 1
+            self._tell(self._places.handed_over(piece.bucket), piece.bucket)
+        self._update_if_due(now.unit)
 
-    def _all_handed_over(self, bucket: Bucket) -> None:
-        self._todo[bucket] = len(self._places.of_bucket[bucket])
-        self._rounds[bucket] += 1
-        self._tell(self._places.handed_over(bucket), bucket)
-        self._update_if_due(bucket)
-
-    def _update_if_due(self, bucket: Bucket) -> None:
-        round_of_step, values = self._allowed.get(bucket, (0, None))
-        if not round_of_step or self._rounds[bucket] < round_of_step:
+    def _update_if_due(self, unit: Unit) -> None:
+        number, values = self._allowed.get(unit[0].bucket, (0, None))
+        every = [self._progress[piece] for piece in unit]
+        if every[0].updated == number or any(one.summed < number for one in every):
             return
-        del self._allowed[bucket]
-        self._update(bucket, values)
-        for piece in self._places.of_bucket[bucket]:
-            self._send_down(piece)
-        self._end(bucket)
+        self._update(unit, values)
+        for piece, one in zip(unit, every, strict=True):
+            one.updated = number
+            self._model_came(piece)
 
     def _model_came(self, piece: Piece) -> None:
-        self._send_down(piece)
+        """From the parent, or from the step at the master."""
+        for receiver, theirs in self._receivers.items():
+            self._window.put(
+                self._progress[piece].memory.parameter_bytes,
+                receiver,
+                piece.offset,
+                signal=theirs.model(piece),
+            )
         self._coming[piece.bucket] -= 1
         if self._coming[piece.bucket] == 0:
             self._coming[piece.bucket] = len(self._places.of_bucket[piece.bucket])
             self._end(piece.bucket)
-
-    def _send_down(self, piece: Piece) -> None:
-        _, parameters, _ = self._flat[piece.bucket]
-        part = parameters[piece.first : piece.last].view(_bytes_of())
-        for receiver, theirs in self._receivers.items():
-            self._window.put(part, receiver, piece.offset, signal=theirs.model(piece))
 
     def _end(self, bucket: Bucket) -> None:
         """The bucket's parameters are those of the next iteration."""
@@ -221,9 +236,3 @@ class TreeWorker:
 
     def _tell(self, signal: int, bucket: Bucket) -> None:
         self._window.signal(self._window.rank, signal, self._rounds[bucket])
-
-
-def _bytes_of() -> Any:
-    import torch
-
-    return torch.uint8

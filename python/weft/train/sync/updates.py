@@ -53,8 +53,11 @@ def _is_one_of(optimizer: Any, names: tuple[str, ...]) -> bool:
 class Updates:
     """Runs `optimizer.step()`. Not thread safe: for that long its groups are others."""
 
-    def __init__(self, optimizer: Any) -> None:
+    def __init__(self, optimizer: Any, elementwise: bool = False) -> None:
+        """elementwise: so the user says of a class that Weft does not know."""
         self.optimizer = optimizer
+        self.elementwise = elementwise or is_elementwise(optimizer)
+        """Whether parts of a parameter may be updated by themselves."""
         self.has_hooks = bool(
             optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks
         )
