@@ -6,8 +6,15 @@ namespace {
 
 // Below this a second crossing costs more than reducing everything everywhere.
 constexpr std::size_t kOneShotBytes = 16 << 10;
-// Above this many ranks one message to each costs more than passing it on.
+// Above this many ranks one message to each costs more than passing it on, for some collectives.
 constexpr int kDirectRanks = 16;
+// From there to this number of ranks on one node: by prices, and for ranks that share cores by a
+// measurement (docs/selection.md).
+constexpr int kManyOfANode = 256;
+constexpr std::size_t kWithMessageBytes = 448;     // come with the message: only messages count
+constexpr std::size_t kGroupsBytes = 2 << 20;      // allreduce: below, groups add up for the others
+constexpr std::size_t kOneSourceBytes = 64 << 10;  // broadcast: from here, all read from the root
+constexpr std::size_t kAroundBytes = 512 << 10;    // reduce_scatter: from here, around a ring
 // Across nodes, on links of 1 and 10 Gbit/s (docs/selection.md); the first limits as measured on
 // two to four nodes, the others by prices. Below this a second crossing costs more than sending the
 // whole message to and fro, which between two nodes is not more bytes. A message to another node
@@ -26,13 +33,19 @@ constexpr std::size_t kChainDownBytes = 32 << 10, kChainUpBytes = 512 << 10;
 constexpr const char* kOneCrossing =
     "allreduce/multi_leader(leaders=1,inner=direct,outer=recursive_doubling,chunk=256K)";
 
+// On one node: eight neighbours add up a share each; the sums then cross groups in log2 P/8 steps.
+constexpr const char* kGroupsOfEight =
+    "allreduce/multi_leader(node=8,leaders=8,inner=direct,outer=recursive_doubling)";
+
 constexpr const char* kFourLeaders =
     "allreduce/multi_leader(leaders=4,inner=direct,outer=direct,chunk=256K)";
 
 constexpr Extent<int> kAlone{1, 1};
 constexpr Extent<int> kFew{1, kDirectRanks};
+constexpr Extent<int> kMany{kDirectRanks + 1, kManyOfANode};
 constexpr Extent<int> kAny{};
 constexpr Extent<std::size_t> kSmall{0, kOneShotBytes};
+constexpr Extent<std::size_t> kWithMessage{0, kWithMessageBytes};
 constexpr Extent<std::size_t> kAll{};
 
 Row row(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes, const char* use) {
@@ -52,19 +65,34 @@ Row across(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes, 
   return some;
 }
 
+// Only where ranks outnumber their cores.
+Row where_crowded(Row row) {
+  row.crowded = true;
+  return row;
+}
+
 Row crowded(Extent<int> nodes, std::size_t below, const char* use) {
   Row few = across(Collective::kAllreduce, {0, below - 1}, use);
   few.nodes = nodes;
-  few.crowded = true;
-  return few;
+  return where_crowded(few);
 }
 
 // Its sums are rounded once a step.
+Row rounds(Row row) {
+  row.rounds = true;
+  return row;
+}
+
 Row halving(int nodes) {
-  Row half = crowded({nodes, nodes}, kHalvingBytes,
-                     "allreduce/multi_leader(leaders=1,inner=direct,outer=rabenseifner)");
-  half.rounds = true;
-  return half;
+  return rounds(crowded({nodes, nodes}, kHalvingBytes,
+                        "allreduce/multi_leader(leaders=1,inner=direct,outer=rabenseifner)"));
+}
+
+// For many ranks of one node.
+Row within(Collective collective, Extent<std::size_t> bytes, const char* use) {
+  Row within = row(collective, kMany, bytes, use);
+  within.nodes.to = 1;
+  return within;
 }
 
 Row across_two(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes,
@@ -117,19 +145,28 @@ const std::vector<Row>& builtin_rows() {
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
       row(C::kAllreduce, kFew, kSmall, "allreduce/one_shot"),
       row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),
+      within(C::kAllreduce, kWithMessage, "allreduce/recursive_doubling"),
+      rounds(within(C::kAllreduce, below(kGroupsBytes), kGroupsOfEight)),
+      within(C::kAllreduce, kAll, "allreduce/two_level(node=4)"),
       row(C::kAllreduce, kAny, kAll, "allreduce/ring"),
       row(C::kAllreduce, kAny, kAll, "allreduce/two_shot"),
       row(C::kBroadcast, kFew, kAll, "broadcast/one_shot"),
+      within(C::kBroadcast, below(kOneSourceBytes), "broadcast/knomial(radix=8)"),
+      within(C::kBroadcast, kAll, "broadcast/one_shot"),
       row(C::kBroadcast, kAny, kAll, "broadcast/knomial"),
       row(C::kReduce, kFew, kAll, "reduce/direct"),
       row(C::kReduce, kAny, kAll, "reduce/binomial"),
       row(C::kReduce, kAny, kAll, "reduce/direct"),
       row(C::kAllgather, kFew, kAll, "allgather/direct"),
+      within(C::kAllgather, kAll, "allgather/direct"),
       row(C::kAllgather, kAny, kAll, "allgather/ring"),
       row(C::kReduceScatter, kFew, kAll, "reduce_scatter/direct"),
+      where_crowded(within(C::kReduceScatter, kAll, "reduce_scatter/direct")),
+      within(C::kReduceScatter, below(kAroundBytes), "reduce_scatter/direct"),
       row(C::kReduceScatter, kAny, kAll, "reduce_scatter/ring"),
       row(C::kReduceScatter, kAny, kAll, "reduce_scatter/direct"),
       row(C::kAlltoall, kFew, kAll, "alltoall/direct"),
+      within(C::kAlltoall, kAll, "alltoall/direct"),
       row(C::kAlltoall, kAny, kAll, "alltoall/pairwise"),
       row(C::kGather, kAny, kAll, "gather/direct"),
       row(C::kScatter, kAny, kAll, "scatter/direct"),

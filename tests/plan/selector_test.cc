@@ -36,15 +36,28 @@ TEST(Selector, BuiltIn) {
       {kAllreduce, 1, 1 << 30, "allreduce/one_shot", "allreduce/one_shot"},
       {kAllreduce, 2, 16 << 10, "allreduce/one_shot", "allreduce/one_shot"},
       {kAllreduce, 16, (16 << 10) + 4, "allreduce/two_shot", "allreduce/two_shot"},
-      {kAllreduce, 17, 8, "allreduce/ring", "allreduce/two_shot"},
+      {kAllreduce, 17, 448, "allreduce/recursive_doubling", "allreduce/two_shot"},
+      {kAllreduce, 17, 452,
+       "allreduce/multi_leader(inner=direct,leaders=8,node=8,outer=recursive_doubling)",
+       "allreduce/two_shot"},
+      {kAllreduce, 256, (2 << 20) - 4,
+       "allreduce/multi_leader(inner=direct,leaders=8,node=8,outer=recursive_doubling)",
+       "allreduce/two_shot"},
+      {kAllreduce, 256, 2 << 20, "allreduce/two_level(node=4)", "allreduce/two_shot"},
+      {kAllreduce, 257, 8, "allreduce/ring", "allreduce/two_shot"},
       {Collective::kBroadcast, 16, 8, "broadcast/one_shot", "broadcast/one_shot"},
-      {Collective::kBroadcast, 17, 8, "broadcast/knomial", "broadcast/knomial"},
+      {Collective::kBroadcast, 17, 8, "broadcast/knomial(radix=8)", "broadcast/knomial(radix=8)"},
+      {Collective::kBroadcast, 17, 64 << 10, "broadcast/one_shot", "broadcast/one_shot"},
+      {Collective::kBroadcast, 257, 8, "broadcast/knomial", "broadcast/knomial"},
       {Collective::kReduce, 16, 8, "reduce/direct", "reduce/direct"},
       {Collective::kReduce, 17, 8, "reduce/binomial", "reduce/direct"},
-      {Collective::kAllgather, 17, 8, "allgather/ring", "allgather/ring"},
-      {Collective::kReduceScatter, 17, 8, "reduce_scatter/ring", "reduce_scatter/direct"},
-      {Collective::kAlltoall, 16, 8, "alltoall/direct", "alltoall/direct"},
-      {Collective::kAlltoall, 17, 8, "alltoall/pairwise", "alltoall/pairwise"},
+      {Collective::kAllgather, 256, 8, "allgather/direct", "allgather/direct"},
+      {Collective::kAllgather, 257, 8, "allgather/ring", "allgather/ring"},
+      {Collective::kReduceScatter, 17, 8, "reduce_scatter/direct", "reduce_scatter/direct"},
+      {Collective::kReduceScatter, 17, 1 << 20, "reduce_scatter/ring", "reduce_scatter/direct"},
+      {Collective::kReduceScatter, 257, 8, "reduce_scatter/ring", "reduce_scatter/direct"},
+      {Collective::kAlltoall, 256, 8, "alltoall/direct", "alltoall/direct"},
+      {Collective::kAlltoall, 257, 8, "alltoall/pairwise", "alltoall/pairwise"},
       {Collective::kGather, 99, 8, "gather/direct", "gather/direct"},
       {Collective::kScatter, 99, 8, "scatter/direct", "scatter/direct"},
       {Collective::kBarrier, 99, 0, "barrier/dissemination", "barrier/dissemination"},
@@ -57,7 +70,27 @@ TEST(Selector, BuiltIn) {
   // The order in which integers are added up shows in no bit.
   Call whole = call_of(kAllreduce, 8);
   whole.dtype = DType::kI32;
-  EXPECT_EQ(chosen(17, whole, {.reproducible = true}), "allreduce/ring");
+  EXPECT_EQ(chosen(17, whole, {.reproducible = true}), "allreduce/recursive_doubling");
+}
+
+TEST(Selector, ManyRanksThatShareCores) {
+  const Settings crowd{.crowded = true};
+  EXPECT_EQ(chosen(40, call_of(Collective::kReduceScatter, 1 << 20), crowd),
+            "reduce_scatter/direct");
+}
+
+// Sums of groups would be rounded to the type of the call at every step.
+TEST(Selector, ManyRanksWithNarrowTypes) {
+  Call call = call_of(kAllreduce, 64 << 10);
+  call.dtype = DType::kBF16;
+  EXPECT_EQ(chosen(40, call), "allreduce/two_level(node=4)");
+}
+
+// What holds for many ranks of a node does not hold for as many on several.
+TEST(Selector, ManyRanksOfSeveralNodes) {
+  std::vector<int> place(40, 0);
+  std::fill(place.begin() + 20, place.end(), 1);
+  EXPECT_EQ(chosen(40, call_of(Collective::kAlltoall, 8), {.place = place}), "alltoall/pairwise");
 }
 
 TEST(Selector, LongSymmetricBuffersOfTwoRanks) {
