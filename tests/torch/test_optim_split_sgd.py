@@ -204,7 +204,7 @@ def test_four_bytes_a_weight():
 
 def net_of(seed):
     torch.manual_seed(seed)
-    net = torch.nn.Sequential(torch.nn.Linear(6, 9), torch.nn.Tanh(), torch.nn.Linear(9, 2))
+    net = torch.nn.Sequential(torch.nn.Linear(6, 9), torch.nn.Tanh(), torch.nn.Linear(9, 1))
     optimizer = SplitSGD.from_float32(
         [{"params": net[0].parameters()}, {"params": net[2].parameters(), "lr": 0.3}],
         0.1, momentum=0.9, weight_decay=0.01,

@@ -145,7 +145,8 @@ def _told(parameter: Any) -> list[int]:
 def _memory(parameter: Any) -> Any:
     import torch
 
-    flat = parameter.detach().contiguous().reshape(-1)
+    # One element counts as contiguous whatever its stride, but `view` needs a stride of 1.
+    flat = parameter.detach().contiguous().as_strided((parameter.numel(),), (1,))
     return flat.view(torch.uint8).numpy() if flat.numel() else b""
 
 
