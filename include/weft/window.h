@@ -45,6 +45,12 @@ class Window {
   // this rank. Page aligned. If one rank cannot, all throw, naming it. The window may outlive the
   // communicator object.
   static std::shared_ptr<Window> create(Communicator& comm, std::size_t bytes, int signals);
+  // The same over `bytes` bytes at `memory`, which keep their content and must live as long as the
+  // window. They need not be symmetric: messages carry puts and signals to all other ranks, and the
+  // target's progress thread writes there. So peer_data() is null for every peer. Throws
+  // InvalidArgument on all ranks if `memory` is null and `bytes` is not zero.
+  static std::shared_ptr<Window> create(Communicator& comm, void* memory, std::size_t bytes,
+                                        int signals);
   // Closes it, and gives the memory back.
   ~Window();
   Window(const Window&) = delete;
@@ -85,6 +91,9 @@ class Window {
   // Throws as wait_signal() does.
   void quiet(Timeout timeout = {});
 
+  // Throws what ended the window, if something has.
+  void check();
+
   // Delivers what was put, for up to the communicator's timeout, and tells the peers that this rank
   // has left. Their puts to it throw PeerLost from then on; their waits go on as long as somebody
   // is there to signal. Here puts and waits throw InvalidArgument. The memory stays. May be called
@@ -94,6 +103,8 @@ class Window {
   struct Impl;
 
  private:
+  static std::shared_ptr<Window> make(Communicator& comm, std::unique_ptr<Impl> impl,
+                                      std::size_t bytes, int signals);
   explicit Window(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -20,6 +20,7 @@ struct Window::Impl {
   std::function<void()> interrupt;
   std::chrono::milliseconds timeout;
   std::unique_ptr<WindowMemory> memory;
+  std::optional<std::byte*> given;  // the user's memory, in place of data in `memory`
   std::vector<WindowShape> shapes;  // by rank
   std::vector<WindowPart> parts;    // by rank; empty: it is far
   std::unique_ptr<WindowMail> mail;
@@ -61,8 +62,19 @@ struct Window::Impl {
 Window::Window(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 std::shared_ptr<Window> Window::create(Communicator& comm, std::size_t bytes, int signals) {
-  const WindowGround ground = comm.window_ground();
+  return make(comm, std::make_unique<Impl>(), bytes, signals);
+}
+
+std::shared_ptr<Window> Window::create(Communicator& comm, void* memory, std::size_t bytes,
+                                       int signals) {
   auto impl = std::make_unique<Impl>();
+  impl->given = static_cast<std::byte*>(memory);
+  return make(comm, std::move(impl), bytes, signals);
+}
+
+std::shared_ptr<Window> Window::make(Communicator& comm, std::unique_ptr<Impl> impl,
+                                     std::size_t bytes, int signals) {
+  const WindowGround ground = comm.window_ground();
   impl->rank = ground.rank;
   impl->size = ground.size;
   impl->engine = ground.engine;
@@ -86,8 +98,12 @@ std::string Window::Impl::allocate(std::size_t bytes, int signals) {
   if (signals < 0)
     throw InvalidArgument(here("Window") + "signals is " + std::to_string(signals) +
                           ": give a number from 0");
+  if (given && !*given && bytes)
+    throw InvalidArgument(here("Window") + "the memory is null, and has " + std::to_string(bytes) +
+                          " bytes: give its address");
   const WindowShape shape{bytes, signals, size};
-  memory = std::make_unique<WindowMemory>(engine->fabric(), shape.total());
+  memory =
+      std::make_unique<WindowMemory>(engine->fabric(), given ? shape.data_offset() : shape.total());
   return join_words(
       {std::to_string(memory->where().bits), std::to_string(bytes), std::to_string(signals)});
 }
@@ -97,10 +113,14 @@ void Window::Impl::meet(const std::vector<std::string>& words, Endpoint& endpoin
   for (int peer = 0; peer < size; ++peer) {
     const auto said = split_words(words[static_cast<std::size_t>(peer)], 3);
     const WindowShape shape{std::stoull(said[1]), std::stoi(said[2]), size};
-    std::byte* const begin =
-        peer == rank ? memory->data() : endpoint.reach(peer, {std::stoull(said[0])}, shape.total());
     shapes.push_back(shape);
-    parts.push_back({begin, shape});
+    std::byte* begin = nullptr;
+    if (peer == rank)
+      begin = memory->data();
+    else if (!given)
+      begin = endpoint.reach(peer, {std::stoull(said[0])}, shape.total());
+    parts.push_back(begin ? WindowPart(begin, given.value_or(begin + shape.data_offset()), shape)
+                          : WindowPart());
   }
 }
 
@@ -238,6 +258,8 @@ std::uint64_t Window::fetch_reset(int signal) {
   impl_->check_signal(signal, rank(), "fetch_reset");
   return impl_->mine().signal(signal).exchange(0, std::memory_order_acquire);
 }
+
+void Window::check() { impl_->mail->check(); }
 
 void Window::quiet(Timeout timeout) {
   impl_->wait("quiet", timeout, "the sources of its puts",

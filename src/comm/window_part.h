@@ -1,6 +1,8 @@
 // One rank's part of a window, as it lies in symmetric memory.
 //
 //   signals, 8 bytes each | a byte for each rank: it has left | data, from the next page
+//
+// The data of a window over memory of the user lies there instead.
 #pragma once
 
 #include <atomic>
@@ -32,11 +34,12 @@ struct WindowShape {
 class WindowPart {
  public:
   WindowPart() = default;
-  WindowPart(std::byte* begin, const WindowShape& shape) : begin_(begin), shape_(shape) {}
+  WindowPart(std::byte* begin, std::byte* data, const WindowShape& shape)
+      : begin_(begin), data_(data), shape_(shape) {}
 
   explicit operator bool() const { return begin_ != nullptr; }
   const WindowShape& shape() const { return shape_; }
-  std::byte* data() const { return begin_ + shape_.data_offset(); }
+  std::byte* data() const { return data_; }
 
   std::atomic_ref<std::uint64_t> signal(int number) const {
     return std::atomic_ref(reinterpret_cast<std::uint64_t*>(begin_)[number]);
@@ -62,6 +65,7 @@ class WindowPart {
   }
 
   std::byte* begin_ = nullptr;
+  std::byte* data_ = nullptr;
   WindowShape shape_;
 };
 

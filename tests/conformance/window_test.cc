@@ -25,6 +25,13 @@ class WindowTest : public ::testing::TestWithParam<FabricKind> {
   void run(int ranks, const std::function<void(Communicator&)>& body) const {
     run_ranks(ranks, body, over(GetParam()));
   }
+  // Over memory of the user, where `memory` is given.
+  static std::shared_ptr<Window> make(Communicator& comm, Bytes* memory, std::size_t bytes,
+                                      int signals) {
+    if (!memory) return Window::create(comm, bytes, signals);
+    memory->resize(bytes);
+    return Window::create(comm, memory->data(), bytes, signals);
+  }
   std::vector<std::exception_ptr> fail(int ranks, const std::function<void(Communicator&)>& body,
                                        milliseconds timeout = seconds(20)) const {
     return try_ranks(ranks, body, timeout, over(GetParam()));
@@ -55,13 +62,15 @@ void expect_error(const std::function<void()>& call, const std::vector<std::stri
   }
 }
 
-// In the message, one piece, many pieces with a tail; to all ranks, the own one too.
+// In the message, one piece, many pieces with a tail; to all ranks, the own one too. Negative: over
+// memory of the user.
 TEST_P(WindowTest, TheBytesAreThereBeforeTheSignal) {
-  for (int ranks : {1, 2, 3, 5}) {
-    run(ranks, [](Communicator& comm) {
+  for (int ranks : {1, 2, 3, 5, -2, -3}) {
+    run(std::abs(ranks), [ranks](Communicator& comm) {
       constexpr std::size_t kMost = 1'500'001;
       const auto size = static_cast<std::size_t>(comm.size());
-      const auto window = Window::create(comm, size * kMost, comm.size());
+      Bytes memory;
+      const auto window = make(comm, ranks < 0 ? &memory : nullptr, size * kMost, comm.size());
       std::uint64_t round = 0;
       for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{448}, std::size_t{449},
                                 std::size_t{70'001}, kMost}) {
@@ -126,13 +135,14 @@ class RandomOperations {
 
 TEST_P(WindowTest, RandomOperationsDoWhatAModelDoes) {
   constexpr int kOperations = 25'000, kRound = 50;
-  for (int ranks : {2, 3, 4, 5}) {
-    run(ranks, [&](Communicator& comm) {
+  for (int ranks : {2, 3, 4, 5, -3}) {
+    run(std::abs(ranks), [&, ranks](Communicator& comm) {
       using Random = RandomOperations;
       constexpr int kPer = Random::kSignals + 1;  // the last counts the operations
       const int me = comm.rank(), size = comm.size();
-      const auto window =
-          Window::create(comm, static_cast<std::size_t>(size) * Random::kStripe, size * kPer);
+      Bytes memory;
+      const auto window = make(comm, ranks < 0 ? &memory : nullptr,
+                               static_cast<std::size_t>(size) * Random::kStripe, size * kPer);
       std::vector<Random> mine, theirs;
       std::vector<Random::Model> sent(static_cast<std::size_t>(size)), expected = sent;
       for (int peer = 0; peer < size; ++peer) {
@@ -227,6 +237,33 @@ TEST_P(WindowTest, SizesMayDifferAndSourcesComeFree) {
   });
 }
 
+TEST_P(WindowTest, PutsLandInMemoryOfTheUserWhileItsOwnerWorksBesideThem) {
+  run(3, [](Communicator& comm) {
+    Bytes memory(3 * 1000 + static_cast<std::size_t>(comm.rank()), 7);
+    const auto window = Window::create(comm, memory.data(), memory.size(), 3);
+    EXPECT_EQ(static_cast<const void*>(window->data()), memory.data());
+    EXPECT_EQ(window->bytes(2), 3002U);
+    EXPECT_EQ(window->peer_data((comm.rank() + 1) % 3), nullptr);
+    const auto own = static_cast<std::size_t>(comm.rank()) * 1000;
+    for (std::size_t i = 0; i < 1000; ++i) memory[own + i] = 9;
+    for_peers(comm, [&](int peer) {
+      const auto x = values(comm.rank(), peer, 1000);
+      window->put(x.data(), x.size(), peer, own, SignalUpdate{comm.rank()});
+      window->quiet();
+    });
+    for_peers(comm, [&](int peer) {
+      window->wait_signal(peer);
+      EXPECT_EQ(0, std::memcmp(memory.data() + static_cast<std::ptrdiff_t>(peer) * 1000,
+                               values(peer, comm.rank(), 1000).data(), 1000));
+    });
+    EXPECT_TRUE(std::all_of(memory.begin() + static_cast<std::ptrdiff_t>(own),
+                            memory.begin() + static_cast<std::ptrdiff_t>(own) + 1000,
+                            [](auto byte) { return byte == 9; }));
+    EXPECT_TRUE(std::all_of(memory.begin() + 3000, memory.end(), [](auto b) { return b == 7; }));
+    comm.barrier();
+  });
+}
+
 TEST_P(WindowTest, AMemberOfTheNodeMayBeReadDirectly) {
   run(2, [](Communicator& comm) {
     const auto window = Window::create(comm, 5000, 2);
@@ -284,6 +321,12 @@ TEST_P(WindowTest, WhereOneRankCannotAllSayWhy) {
   const auto errors = fail(3, [](Communicator& comm) {
     expect_error<InvalidArgument>([&] { Window::create(comm, 10, comm.rank() == 1 ? -4 : 4); },
                                   {"rank 1", "signals is -4"});
+    comm.barrier();
+    Bytes memory(10);
+    const bool second = comm.rank() == 1;
+    expect_error<InvalidArgument>(
+        [&] { Window::create(comm, second ? nullptr : memory.data(), 10, 4); },
+        {"rank 1", "the memory is null, and has 10 bytes"});
     comm.barrier();
     EXPECT_EQ(Window::create(comm, 10, 4)->size(), 3);
     comm.barrier();
