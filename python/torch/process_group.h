@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -86,6 +87,12 @@ class ProcessGroupWeft final : public c10d::Backend {
   void setSequenceNumberForGroup() override {}
   std::uint64_t getSequenceNumberForGroup() override { return sequence_; }
 
+#ifdef C10D_BACKEND_HAS_WINDOW
+  // Collective, as window.h describes. torch 2.14 and later.
+  bool supportsWindow() const override { return true; }
+  c10::intrusive_ptr<c10d::Window> new_window(const std::optional<at::Tensor>& tensor) override;
+#endif
+
   // Tensors whose memory peers read and write in place, so that collectives copy once less:
   // uninitialized, one-dimensional. Ordinary memory where the system has no more of the other.
   // DDP and FSDP2 ask whether to use it; a CPU's device has no index, and one rank needs none.
@@ -129,6 +136,7 @@ class ProcessGroupWeft final : public c10d::Backend {
   WorkPtr recvAnysource(Tensors& tensors, int tag) override;
 
  private:
+  friend class WindowWeft;
   // The blocks that a thread has begun and not ended.
   struct Block {
     bool coalescing = false;
