@@ -31,20 +31,22 @@ PUBLIC = {
     (128, 32): (0.555, 0.529),
 }  # fmt: skip
 STATED_ENERGY = {(256, 32): (0.770, 0.679)}
+# Platforms of the same authors, without figures in the document.
+PLATFORMS = ("tsubame3", "nvcluster", "dragonfly")
 Row = dict[str, Any]
 
 
 # --- data ---------------------------------------------------------------------------------------
 
 
-def case(plan: str, ranks: int, nbytes: int) -> Row:
+def case(plan: str, ranks: int, nbytes: int, topology: str = "tsubame3") -> Row:
     """One row of the data: a plan whose messages are whole blocks, as MPI sends them."""
     import weft
 
-    found = weft.simulate(plan, "tsubame3", ranks=ranks, nbytes=nbytes, chunk=nbytes, energy=True)
+    found = weft.simulate(plan, topology, ranks=ranks, nbytes=nbytes, chunk=nbytes, energy=True)
     return {
-        "plan": plan, "ranks": ranks, "bytes": nbytes, "seconds": found.seconds,
-        "joules": found.joules, "messages": found.messages,
+        "topology": topology, "plan": plan, "ranks": ranks, "bytes": nbytes,
+        "seconds": found.seconds, "joules": found.joules, "messages": found.messages,
     }  # fmt: skip
 
 
@@ -53,15 +55,16 @@ def data() -> list[Row]:
     wanted = [(plan, 256, nbytes) for nbytes in SIZES for plan in DOCUMENTS]
     wanted += [(plan, ranks, 32 * MI) for ranks in RANKS[:-1] for plan in DOCUMENTS]
     wanted += [(plan, 256, 32 * MI) for plan in OTHERS]
-    return [case(*one) for one in steps("multi-leader", wanted)]
+    others = [(plan, 256, 32 * MI, name) for name in PLATFORMS[1:] for plan in DOCUMENTS]
+    return [case(*one) for one in steps("multi-leader", [*wanted, *others])]
 
 
 # --- page ---------------------------------------------------------------------------------------
 
 
-def one(rows: list[Row], plan: str, ranks: int, nbytes: int) -> Row:
+def one(rows: list[Row], plan: str, ranks: int, nbytes: int, topology: str = "tsubame3") -> Row:
     """The row of a case."""
-    return of(rows, plan=plan, ranks=ranks, bytes=nbytes)[0]
+    return of(rows, plan=plan, ranks=ranks, bytes=nbytes, topology=topology)[0]
 
 
 def ratios(rows: list[Row], what: str, ranks: int, nbytes: int) -> list[float]:
@@ -111,7 +114,9 @@ def bound(nbytes: int, nodes: int = 64) -> float:
 
 def plans(rows: list[Row]) -> str:
     """All plans at 256 GPUs and 32 MiB, the fastest last."""
-    found = sorted(of(rows, ranks=256, bytes=32 * MI), key=lambda row: -row["seconds"])
+    found = sorted(
+        of(rows, ranks=256, bytes=32 * MI, topology="tsubame3"), key=lambda row: -row["seconds"]
+    )
     base = one(rows, "lr_rab", 256, 32 * MI)["seconds"]
     least = bound(32 * MI)
     return table(
@@ -122,6 +127,21 @@ def plans(rows: list[Row]) -> str:
             for row in found
         ],
     )  # fmt: skip
+
+
+def platforms(rows: list[Row]) -> str:
+    """The document's plans on all its authors' platforms."""
+    lines = []
+    for name in PLATFORMS:
+        found = [one(rows, plan, 256, 32 * MI, name) for plan in DOCUMENTS]
+        times, joules = ([row[what] for row in found] for what in ("seconds", "joules"))
+        lines.append(
+            [f"`{name}`", *(f"{seconds * 1e3:.2f}" for seconds in times),
+             pair(value / times[0] for value in times[1:]),
+             pair(value / joules[0] for value in joules[1:])]
+        )  # fmt: skip
+    header = ["topology", *(f"`{plan}`, ms" for plan in DOCUMENTS), "time", "energy"]
+    return table(header, lines)
 
 
 def plot(rows: list[Row]) -> None:
@@ -162,7 +182,10 @@ def main() -> None:
     if asked_for_data(__doc__):
         write("multi_leader", data())
     rows = read("multi_leader")
-    fill("multi_leader", {"beside": beside(rows), "plans": plans(rows)})
+    fill(
+        "multi_leader",
+        {"beside": beside(rows), "platforms": platforms(rows), "plans": plans(rows)},
+    )
     plot(rows)
 
 

@@ -25,7 +25,14 @@ def way(topology, source, destination):
 
 @pytest.mark.parametrize(
     ("name", "ranks", "nodes"),
-    [("rx1", 64, 8), ("rx2", 16, 16), ("rx3", 16, 8), ("tsubame3", 2160, 540)],
+    [
+        ("rx1", 64, 8),
+        ("rx2", 16, 16),
+        ("rx3", 16, 8),
+        ("tsubame3", 2160, 540),
+        ("nvcluster", 512, 64),
+        ("dragonfly", 256, 64),
+    ],
 )
 def test_shipped(name, ranks, nodes):
     assert name in shipped()
@@ -81,6 +88,41 @@ def test_generators():
     routes = [way(t, 0, rank) for rank in range(1, 12)]
     assert max(len(route) for route in routes) == 5  # two routers here, two there
     assert min(len(route) for route in routes) == 2
+
+
+def test_places_of_a_node_at_one_leaf():
+    t = load("nvcluster")
+    assert way(t, 0, 2) == ["node0.gpu2"]
+    assert way(t, 0, 8 * 5) == ["node0.plx0", "leaf0.0", "node5.plx0", "node5.gpu0"]
+    assert way(t, 2, 8 * 6 + 6) == [
+        "node0.plx1", "leaf0.0", "root0", "leaf1.0", "node6.plx3", "node6.gpu6"
+    ]  # fmt: skip
+    node = pcie_tree(sockets=1, plx=4, gpus=1, pcie=WIRE, hcas=4)
+    two = fat_tree(4, WIRE, nodes_a_leaf=2, uplink=WIRE, rails=2, node=node)
+    names = [vertex.name for vertex in two.vertices]
+    assert [name for name in names if "leaf" in name] == [
+        "leaf0.0",
+        "leaf0.1",
+        "leaf1.0",
+        "leaf1.1",
+    ]
+
+
+def test_global_links_of_a_router():
+    t = load("dragonfly")
+    names = [vertex.name for vertex in t.vertices]
+    number = {f"router{i // 4}.{i % 4}": i for i in range(64)}
+    links = [(names[link.a], names[link.b]) for link in t.links]
+    between = {(number[a], number[b]) for a, b in links if a in number and b in number}
+    # As the authors' list of links begins and ends.
+    from_the_first = {1, 2, 3, 4, 11, 20, 27, 36, 52}
+    to_the_last = {14, 30, 43, 46, 59, 60, 61, 62}
+    assert {b for a, b in between if a == 0} == from_the_first
+    assert {a for a, b in between if b == 63} == to_the_last
+    assert len(between) == 16 * 6 + 180
+    with pytest.raises(weft.errors.InvalidArgument, match="give at least 2"):
+        dragonfly(12, WIRE, routers=1, nodes_a_router=4, local=WIRE, between_groups=WIRE,
+                  global_links=1)  # fmt: skip
 
 
 GOOD = """\

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import combinations
+
 from weft import _core
+from weft.errors import InvalidArgument
 from weft.topology.parts import Node, Plant, Rates, Switch, Wire, single
 
 _NO_TIME = Rates()
@@ -44,6 +48,7 @@ def fat_tree(
     nodes_a_leaf: int,
     uplink: Wire,
     roots: int = 1,
+    rails: int | None = None,
     leaf: Switch | None = None,
     root: Switch | None = None,
     node: Node | None = None,
@@ -53,16 +58,18 @@ def fat_tree(
 ) -> _core.Topology:
     """Two levels: leaf switches for `nodes_a_leaf` nodes, each joined to all of `roots`.
 
-    If a node attaches in several places, each place has leaves of its own: rails.
+    If a node attaches in several places, these are dealt out to `rails` leaves in turn. By default
+    each place has leaves of its own.
     """
     plant = Plant()
     attached = plant.add_nodes(node or single(), nodes)
     for number in range(roots):
         plant.vertex(f"root{number}", root or Switch())
     for number, ends in enumerate(attached):
-        for rail, end in enumerate(ends):
+        for place, end in enumerate(ends):
+            rail = place % (rails or len(ends))
             name_of_leaf = f"leaf{number // nodes_a_leaf}.{rail}"
-            if number % nodes_a_leaf == 0:
+            if number % nodes_a_leaf == 0 and place == rail:
                 plant.vertex(name_of_leaf, leaf or Switch())
                 for up in range(roots):
                     plant.join(name_of_leaf, f"root{up}", uplink)
@@ -78,15 +85,20 @@ def dragonfly(
     nodes_a_router: int,
     local: Wire,
     between_groups: Wire,
+    global_links: int | None = None,
     router: Switch | None = None,
     node: Node | None = None,
     name: str = "dragonfly",
     rates: Rates = _NO_TIME,
     one_port: bool = False,
 ) -> _core.Topology:
-    """Groups of `routers` routers, all joined in a group; one link between each two groups.
+    """Groups of `routers` routers, all joined in a group, and links between each two groups.
 
-    A group's links to the others are dealt out to its routers in turn. Ways are the shortest.
+    By default there is one link for each two groups. If routers have `global_links` each, a second
+    and further round over all groups adds links where both groups have one to spare. A group deals
+    its links out to its routers in turn. Routes are the shortest.
+
+    Raises InvalidArgument if the routers have too few links to join each two groups.
     """
     plant = Plant()
     attached = plant.add_nodes(node or single(), nodes)
@@ -96,15 +108,30 @@ def dragonfly(
             plant.vertex(f"router{group}.{one}", router or Switch())
             for other in range(one):
                 plant.join(f"router{group}.{other}", f"router{group}.{one}", local)
-        for other in range(group):
-            # Counted from each group's own neighbour on: group - other - 1 groups lie between.
-            ahead, behind = group - other - 1, groups - (group - other) - 1
-            plant.join(
-                f"router{other}.{ahead % routers}", f"router{group}.{behind % routers}",
-                between_groups,
-            )  # fmt: skip
+    for (first, one), (second, other) in _between(groups, routers, global_links):
+        plant.join(f"router{first}.{one}", f"router{second}.{other}", between_groups)
     for number, ends in enumerate(attached):
         place = number // nodes_a_router
         for end in ends:
             plant.join(end, f"router{place // routers}.{place % routers}", link)
     return plant.topology(name, rates, one_port)
+
+
+def _between(
+    groups: int, routers: int, links: int | None
+) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """The links between groups, each from a router to a router: (group, number in the group)."""
+    most = groups - 1 if links is None else routers * links
+    if most < groups - 1:
+        raise InvalidArgument(
+            f"{groups} groups of {routers} routers with {links} global links each: give at least "
+            f"{-(-(groups - 1) // routers)}, so that each two groups are joined"
+        )
+    used = [0] * groups
+    rounds = -(-most // (groups - 1)) if groups > 1 else 0
+    for _ in range(rounds):
+        for first, second in combinations(range(groups), 2):
+            if max(used[first], used[second]) < most:
+                yield (first, used[first] % routers), (second, used[second] % routers)
+                used[first] += 1
+                used[second] += 1

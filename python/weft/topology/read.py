@@ -173,10 +173,13 @@ def _pcie_tree(field: Field) -> Node:
 # Kind -> what it needs, and what else it may be given, beside `link`.
 _NETWORKS: dict[str, tuple[list[str], list[str]]] = {
     "flat": ([], ["switch"]),
-    "fat_tree": (["nodes_a_leaf", "uplink"], ["roots", "leaf", "root"]),
-    "dragonfly": (["routers", "nodes_a_router", "local", "between_groups"], ["router"]),
+    "fat_tree": (["nodes_a_leaf", "uplink"], ["roots", "rails", "leaf", "root"]),
+    "dragonfly": (
+        ["routers", "nodes_a_router", "local", "between_groups"],
+        ["global_links", "router"],
+    ),
 }
-_NUMBERS = ("nodes_a_leaf", "roots", "routers", "nodes_a_router")
+_NUMBERS = ("nodes_a_leaf", "roots", "rails", "routers", "nodes_a_router", "global_links")
 _WIRES = ("uplink", "local", "between_groups")
 
 
