@@ -298,5 +298,17 @@ INSTANTIATE_TEST_SUITE_P(All, Grid,
                            return name + "_" + std::to_string(std::get<1>(info.param));
                          });
 
+// What runs by default for more than 16 ranks: rows by size, which smaller groups never take.
+TEST(ManyRanks, DefaultsAreCorrect) {
+  if (!ranks_are_threads()) GTEST_SKIP() << "19 processes are too many for a test";
+  run_ranks(19, [](Communicator& comm) {
+    for (C c :
+         {C::kAllreduce, C::kBroadcast, C::kReduce, C::kAllgather, C::kReduceScatter, C::kAlltoall})
+      for (DType dtype : {DType::kF32, DType::kBF16})
+        for (std::size_t count : kCounts)
+          Member(comm, {c, "", dtype, ReduceOp::kSum, count, 0, false}).run_and_check();
+  });
+}
+
 }  // namespace
 }  // namespace weft::testing
