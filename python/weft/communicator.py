@@ -133,6 +133,14 @@ class Communicator(Collectives):
         )
 
     @property
+    def place(self) -> list[int]:
+        """The node of each rank. Nodes count from 0 in the order of their first ranks.
+
+        Ranks of one node share memory: they have one kernel, network namespace and WEFT_NODE.
+        """
+        return self._core.place
+
+    @property
     def timeout(self) -> float:
         """Seconds that a wait may last before `Timeout` ends the communicator."""
         return self._core.timeout

@@ -17,7 +17,9 @@ from sync_models import (  # noqa: E402
     synchronized,
 )
 
-STRATEGIES = ["allreduce", "sharded", "tree"]
+from weft.errors import Aborted, InvalidArgument, PeerLost  # noqa: E402
+
+STRATEGIES = ["allreduce", "sharded", "tree", "flat_tree"]
 
 
 def momentum(model):
@@ -199,6 +201,13 @@ def clipped(run):
         run.sync.zero_grad()
 
 
+def rate_changed_before_step(run):
+    run.backward(0)
+    run.optimizer.param_groups[0]["lr"] = 0.5
+    run.sync.step()
+    run.backward(1)
+
+
 def clipped_and_added(run):
     for number in range(3):
         run.backward(number)
@@ -273,3 +282,33 @@ def test_as_in_one_process(team, strategy, case):
 def test_as_in_one_process_without_overlap(team, strategy, case):
     options = {"bucket_bytes": 4000, "overlap": False, "priority": False}
     compare(team(2).run(on_ranks, case, strategy, options), case)
+
+
+# What changes gradients, or leaves them, after layers were updated.
+TOO_LATE = ["no_sync last", "twice", "two graphs", "thrown away", "clipped", "clipped and added"]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in TOO_LATE])
+@pytest.mark.parametrize("strategy", ["tree", "flat_tree"])
+def test_updates_during_the_backward_pass(team, strategy, case):
+    options = {"bucket_bytes": 1000, "update": "backward"}
+    compare(team(2).run(on_ranks, case, strategy, options), case)
+
+
+@pytest.mark.parametrize(
+    "script", [*(CASES[case][0] for case in TOO_LATE), rate_changed_before_step]
+)
+def test_updates_during_the_backward_pass_cannot_be_taken_back(team, script):
+    ranks = team(2)
+    ranks.start(too_late, script)
+    for outcome in ranks.finish():
+        assert isinstance(outcome.error, (InvalidArgument, Aborted, PeerLost)), outcome.story()
+        assert 'update="' in str(outcome.error) or script is rate_changed_before_step
+
+
+def too_late(job, script):
+    prepare(job)
+    model = Branches()
+    optimizer = momentum(model)
+    with synchronized(job, model, optimizer, "tree", update="backward", bucket_bytes=1000) as sync:
+        script(Ranks(job, model, optimizer, sync))

@@ -21,7 +21,7 @@ from sync_models import (  # noqa: E402
 )
 
 STEPS = 4
-STRATEGIES = ["allreduce", "sharded", "tree"]
+STRATEGIES = ["allreduce", "sharded", "tree", "flat_tree"]
 VARIANTS = {
     "as it is": {},
     "one lane": {"priority": False},

@@ -19,7 +19,7 @@ from weft.train import GradientSync  # noqa: E402
 
 from launch import Team  # noqa: E402
 
-STRATEGIES = ["allreduce", "sharded", "tree"]
+STRATEGIES = ["allreduce", "sharded", "tree", "flat_tree"]
 SOON = 10.0  # seconds; far below the communicator's timeout
 
 

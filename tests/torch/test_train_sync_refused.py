@@ -66,6 +66,11 @@ WRONG = {
     "no strategy": (lambda: made(strategy=None), "strategy is None: give one of allreduce, shar"),
     "overlap": (lambda: made(overlap=1), "overlap is 1: give True or False"),
     "priority": (lambda: made(priority="x"), "priority is 'x': give True or False"),
+    "update": (lambda: made(update="never"), "update is 'never': give one of step, backward"),
+    "update early": (
+        lambda: made(update="backward", strategy="sharded"),
+        'strategy "sharded" updates at step(): give a strategy that is one of tree, flat_tree',
+    ),
     "wait": (lambda: made(wait="never"), "wait is 'never': give one of step, forward, or None"),
     "bucket": (lambda: made(bucket_bytes=0), "bucket_bytes is 0: give a whole number from 1"),
     "foreign": (

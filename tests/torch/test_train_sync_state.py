@@ -24,7 +24,7 @@ from sync_models import (  # noqa: E402
 
 import weft  # noqa: E402
 
-STRATEGIES = ["allreduce", "sharded", "tree"]
+STRATEGIES = ["allreduce", "sharded", "tree", "flat_tree"]
 SMALL = {"bucket_bytes": 4000}
 
 

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from launch import Team
+
 torch = pytest.importorskip("torch")
 
 from sync_models import (  # noqa: E402
@@ -25,12 +27,14 @@ from sync_models import (  # noqa: E402
 
 import weft  # noqa: E402
 from weft.train.sync import tree_memory  # noqa: E402
+from weft.train.sync.tree_outbox import Outbox  # noqa: E402
 from weft.train.sync.tree_shape import (  # noqa: E402
     branches,
     gradient_children,
     gradient_parent,
     model_children,
     model_parent,
+    shape_of,
 )
 
 
@@ -55,6 +59,42 @@ def test_gradients_of_eight_ranks():
     assert [gradient_children(rank, 8) for rank in range(8)] == [
         [1, 2, 4], [3, 5], [6], [7], [], [], [], [],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", [[0], [0, 0, 1, 1], [0, 1, 0, 1, 2], [0, 0, 0, 1, 2, 2, 3, 1]])
+def test_a_node_sends_its_gradients_and_takes_the_model_once(place):
+    shapes = [shape_of(rank, place) for rank in range(len(place))]
+    for rank, shape in enumerate(shapes):
+        for child in shape.children:
+            assert shapes[child].parent == rank
+        for receiver in shape.receivers:
+            assert shapes[receiver].sender == rank
+    others = set(range(1, len(place)))
+    assert {child for shape in shapes for child in shape.children} == others
+    assert {receiver for shape in shapes for receiver in shape.receivers} == others
+    for up in ("parent", "sender"):
+        ways = [(place[rank], getattr(shapes[rank], up)) for rank in others]
+        crossed = [node for node, peer in ways if place[peer] != node]
+        assert sorted(crossed) == list(range(1, 1 + max(place)))
+
+
+def test_of_the_pieces_that_wait_the_first_of_the_model_goes_first():
+    said = []
+    outbox = Outbox(2)
+    for number in (7, 8, 9, 3, 1):
+        outbox.add(
+            number,
+            lambda number=number: said.append(f"put {number}"),
+            lambda number=number: said.append(f"taken {number}"),
+        )
+    assert said == ["put 7", "put 8"]
+    outbox.note_taken(1)
+    assert said[2:] == ["taken 7", "put 1"]
+    outbox.note_taken(2)
+    assert said[4:] == ["taken 8", "taken 1", "put 3", "put 9"]
+    outbox.add(5, lambda: said.append("put 5"), lambda: None)
+    outbox.hurry()
+    assert said[8:] == ["put 5"]
 
 
 def delayed(job, fabric):
@@ -204,3 +244,22 @@ def test_many_ranks_in_pieces(team, ranks):
         assert all((a == b).all() for a, b in zip(parameters, results[0][0], strict=True))
         assert farthest(parameters, content(model)) < 1e-5
     assert farthest(results[0][0], content(Convolutions())) > 0.01  # else nothing was tested
+
+
+@pytest.mark.parametrize("update", ["step", "backward"])
+def test_ranks_of_nodes_are_joined_first(update):
+    place = [0, 1, 0, 1, 2]
+    with Team(5, prefixes=[["env", f"WEFT_NODE=tree-{node}"] for node in place]) as ranks:
+        options = {"bucket_bytes": 1, "update": update}
+        results = ranks.run(in_pieces, "SGD", options, 640)
+        assert ranks.run(places) == [place] * 5
+    model = Convolutions()
+    stepped(model, OPTIMIZERS["SGD"](model.parameters()), range(3), 5)
+    for parameters, _ in results:
+        assert all((a == b).all() for a, b in zip(parameters, results[0][0], strict=True))
+        assert farthest(parameters, content(model)) < 1e-5
+
+
+def places(job):
+    with job.communicator() as comm:
+        return comm.place

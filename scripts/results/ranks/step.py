@@ -30,7 +30,9 @@ SYNCS: dict[str, dict[str, Any]] = {
     "allreduce, one lane": {"priority": False},
     "allreduce, bf16": {"wire": "bfloat16"},
     "sharded": {"strategy": "sharded"},
-    "tree": {"strategy": "tree"},
+    "tree": {"strategy": "tree", "update": "backward"},
+    "tree, updates at step": {"strategy": "tree"},
+    "tree, as in the document": {"strategy": "flat_tree", "update": "backward"},
 }
 
 

@@ -10,18 +10,20 @@ from weft.errors import InvalidArgument, Mismatch
 from weft.train.agreement import described, digest, refuse_different, why_not_dense
 from weft.train.group import Group, exchange, raise_first
 from weft.train.sync.layout import strides
-from weft.train.sync.strategy import strategies
+from weft.train.sync.strategy import TREES, strategies
 from weft.train.sync.updates import elementwise_names, is_elementwise, is_separate, needs_closure
 
 WHO = "GradientSync"
 _DTYPES = ("float32", "float64", "bfloat16", "float16", "complex64", "complex128")
+_UPDATES = ("step", "backward")
 _WAITS = ("step", "forward")
 
 
 def agree(ranks: Group, model: Any, optimizer: Any, options: dict[str, Any]) -> None:
     """Raises on every rank if one of them has a wrong argument, or if they differ. Collective.
 
-    options: strategy, overlap, priority, wait, bucket_bytes, elementwise, as the user gave them.
+    options: strategy, overlap, priority, update, wait, bucket_bytes, elementwise, as the user gave
+    them.
 
     Raises:
         InvalidArgument: some rank's argument is wrong.
@@ -87,6 +89,7 @@ def _refuse_options(
     strategy: Any,
     overlap: Any,
     priority: Any,
+    update: Any,
     wait: Any,
     bucket_bytes: Any,
     elementwise: Any,
@@ -98,6 +101,13 @@ def _refuse_options(
         arguments.flag(value, name)
     if bucket_bytes is not None:
         arguments.whole(bucket_bytes, "bucket_bytes", 1)
+    if update not in _UPDATES:
+        raise InvalidArgument(f"update is {update!r}: give one of {', '.join(_UPDATES)}")
+    if update == "backward" and strategy not in TREES:
+        raise InvalidArgument(
+            f'update is "backward", and strategy "{strategy}" updates at step(): give a strategy '
+            f"that is one of {', '.join(TREES)}, or leave update away"
+        )
     if wait is not None and wait not in _WAITS:
         raise InvalidArgument(f"wait is {wait!r}: give one of {', '.join(_WAITS)}, or None")
     kind = type(optimizer).__name__
@@ -111,10 +121,11 @@ def _refuse_options(
             f"each element by itself: use one of {elementwise_names()}, pass elementwise=True if "
             'it does, or strategy="allreduce"'
         )
-    if strategy == "tree" and not (elementwise or is_separate(optimizer)):
+    if strategy in TREES and not (elementwise or is_separate(optimizer)):
         raise InvalidArgument(
-            f'strategy "tree" updates a layer at a time, and {kind} is not known to allow that: '
-            'pass elementwise=True if it updates each element by itself, or strategy="allreduce"'
+            f'strategy "{strategy}" updates a layer at a time, and {kind} is not known to allow '
+            "that: pass elementwise=True if it updates each element by itself, or "
+            'strategy="allreduce"'
         )
     if wait == "forward" and not (elementwise or is_separate(optimizer)):
         raise InvalidArgument(

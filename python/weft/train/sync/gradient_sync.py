@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
-from weft.errors import Unsupported
+from weft.errors import InvalidArgument, Unsupported
 from weft.train.group import group_of
 from weft.train.sync.agreement import WHO, agree
 from weft.train.sync.lanes import PRIORITIES, Lanes
@@ -55,9 +55,14 @@ class GradientSync:
         strategy: "allreduce": every rank updates all parameters. "sharded": every rank updates its
             shard of each bucket, and the optimizer's state exists for this shard only. "tree":
             rank 0 updates all parameters, a layer at a time, and sends them down a tree; the
-            optimizer's state exists there only.
+            optimizer's state exists there only. "flat_tree": the same with whole layers and
+            trees that do not know of nodes, as CaffeGPI has it.
         overlap: gradients leave during the backward pass. False: all leave in `step()`.
         priority: layers whose next forward pass comes first may overtake others.
+        update: when a tree's master updates a layer. "step": once `step()` was called.
+            "backward": as soon as the sum of its gradients is there, during the backward pass, so
+            that models come down while gradients go up. `step()` must then follow each backward
+            pass, and nothing may change gradients or hyperparameters between the two: no clipping.
         wait: "forward": a layer is waited for, and updated, just before its next forward pass.
             "step": all are in `step()`. None: "forward" with overlap, if the optimizer is one of
             torch's that may update parameters one after another, and has no hooks on its step.
@@ -91,6 +96,7 @@ class GradientSync:
         *,
         overlap: bool = True,
         priority: bool = True,
+        update: str = "step",
         wait: str | None = None,
         bucket_bytes: int | None = None,
         elementwise: bool = False,
@@ -98,8 +104,8 @@ class GradientSync:
     ) -> None:
         ranks = group_of(group, WHO)
         options = {
-            "strategy": strategy, "overlap": overlap, "priority": priority, "wait": wait,
-            "bucket_bytes": bucket_bytes, "elementwise": elementwise,
+            "strategy": strategy, "overlap": overlap, "priority": priority, "update": update,
+            "wait": wait, "bucket_bytes": bucket_bytes, "elementwise": elementwise,
         }  # fmt: skip
         agree(ranks, model, optimizer, options)
         lanes = PRIORITIES if priority else 1
@@ -107,8 +113,10 @@ class GradientSync:
         self._lanes = Lanes(ranks, self._layout.lanes)
         self._updates = Updates(optimizer, elementwise)
         self._words = Words(self._layout.slots, self._lanes)
+        self._early = update == "backward"
+        early = {"early": True} if self._early else {}
         self._strategy = strategies()[strategy](
-            self._layout, self._lanes, self._updates, self._words
+            self._layout, self._lanes, self._updates, self._words, **early
         )
         self._rounds = Rounds(self._layout, self._strategy, self._lanes, self._words)
         self._overlap, self._synchronizing = overlap, True
@@ -182,6 +190,12 @@ class GradientSync:
         """
         import torch
 
+        if self._early:
+            raise InvalidArgument(
+                f"rank {self._lanes.rank}: {WHO}: clip_grad_norm_() comes after the updates: make "
+                'the GradientSync with update="step"'
+            )
+
         norm = self._lanes.guard(self._norm, float(norm_type))
         if error_if_nonfinite and not torch.isfinite(norm):
             raise RuntimeError(
@@ -204,7 +218,7 @@ class GradientSync:
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's `state_dict()`, as if one process had it.
 
-        Collective with "sharded" and "tree". It fits any strategy and number of ranks, and an
+        Collective with "sharded" and trees. It fits any strategy and number of ranks, and an
         optimizer without a GradientSync. Every rank gets the whole state, which needs that much
         memory.
         """
@@ -219,7 +233,7 @@ class GradientSync:
     def close(self) -> None:
         """Finishes, removes the hooks and leaves the communicators. Collective.
 
-        The optimizer may then be used by itself. With "sharded" and "tree" it first gets its whole
+        The optimizer may then be used by itself. With "sharded" and trees it first gets its whole
         state; if the GradientSync is dead, the state is lost, and the optimizer refuses to step.
         May be called again.
         """

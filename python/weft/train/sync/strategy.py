@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from weft.train.sync.lanes import Lanes
-from weft.train.sync.layout import Bucket, Layout
-from weft.train.sync.updates import Updates
-from weft.train.sync.words import Words
+from weft.train.sync.layout import Bucket
 
 Hyperparameters = list[dict[str, Any]]
+TREES = ("tree", "flat_tree")
+"""Strategies whose master updates a layer by itself."""
 
 
 class Strategy(Protocol):
@@ -56,10 +55,10 @@ class Strategy(Protocol):
         """Leaves the parameters and the optimizer to the user."""
 
 
-def strategies() -> dict[str, Callable[[Layout, Lanes, Updates, Words], Strategy]]:
-    """Constructors by name."""
+def strategies() -> dict[str, Callable[..., Strategy]]:
+    """Constructors by name. They take a Layout, Lanes, Updates and Words; trees also `early`."""
     from weft.train.sync.allreduce import Allreduce
     from weft.train.sync.sharded import Sharded
-    from weft.train.sync.tree import Tree
+    from weft.train.sync.tree import FlatTree, Tree
 
-    return {"allreduce": Allreduce, "sharded": Sharded, "tree": Tree}
+    return {"allreduce": Allreduce, "sharded": Sharded, "tree": Tree, "flat_tree": FlatTree}

@@ -8,7 +8,9 @@
 The one-sided scheme of CaffeGPI (tree_shape.py names the paper and the trees), on a `weft.Window`.
 Both directions of a link carry data at the same time. A rank that has the whole model begins its
 next iteration, whatever the others do. Buckets are cut into pieces of 1 MiB, each of which goes up,
-is updated and comes down by itself. An optimizer that is not element-wise updates whole buckets.
+is updated and comes down by itself. Of those that wait for a link, the first of the model goes
+first. An optimizer that is not element-wise updates whole buckets. Ranks of a node are joined
+first.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from weft.errors import InvalidArgument
 from weft.train.sync.lanes import Lanes
 from weft.train.sync.layout import Bucket, Layout, Slot
 from weft.train.sync.strategy import Hyperparameters
+from weft.train.sync.tree_early import EarlyUpdates
 from weft.train.sync.tree_memory import Places
-from weft.train.sync.tree_shape import shape_of
+from weft.train.sync.tree_outbox import UNDER_WAY
+from weft.train.sync.tree_shape import Shape, flat_shape, shape_of
 from weft.train.sync.tree_updates import TreeUpdates, Unit
 from weft.train.sync.tree_worker import TreeWorker
 from weft.train.sync.updates import Updates
@@ -33,26 +37,29 @@ from weft.window import Window
 class Tree:
     """`Strategy` "tree"."""
 
-    def __init__(self, layout: Layout, lanes: Lanes, updates: Updates, words: Words) -> None:
+    cuts = True
+    """Whether buckets are cut into pieces, which overtake others."""
+
+    def __init__(
+        self, layout: Layout, lanes: Lanes, updates: Updates, words: Words, early: bool = False
+    ) -> None:
+        """early: layers are updated during the backward pass, before `begin_update`."""
         self._lanes, self._updates, self._words = lanes, updates, words
+        self._early = EarlyUpdates(updates, lanes.rank) if early else None
         rank, size = lanes.rank, lanes.size
-        self._places = places = Places(layout, shape_of(rank, size))
+        self._places = places = Places(layout, self.shape(rank), self.cuts)
         self._window = Window(lanes.control, places.nbytes, places.signals)
         self._homes: dict[Slot, int] = {}
         for bucket in layout.buckets:
             self._move(bucket)
         units = [unit for bucket in layout.buckets for unit in self._units(bucket)]
-        self._steps = TreeUpdates(updates, units, size) if places.parent is None else None
-
-        def of(peer: int) -> Places:
-            return Places(layout, shape_of(peer, size))
-
+        self._steps = None if rank else TreeUpdates(updates, units, size)
         self._worker = TreeWorker(
             self._window,
             places,
-            None if places.parent is None else of(places.parent),
-            {peer: of(peer) for peer in places.receivers},
+            {peer: Places(layout, self.shape(peer), self.cuts) for peer in places.shape.peers()},
             units,
+            UNDER_WAY if self.cuts else None,
             self._update,
             lanes.guard,
         )
@@ -61,6 +68,10 @@ class Tree:
         self._going_up: set[Bucket] = set()
         self._untaken: set[Bucket] = set()
         self._worker.begin()
+
+    def shape(self, rank: int) -> Shape:
+        """The rank's place in the trees."""
+        return shape_of(rank, self._lanes.control.place)
 
     def _move(self, bucket: Bucket) -> None:
         """Puts the bucket's parameters into the window. Their values stay."""
@@ -85,6 +96,8 @@ class Tree:
         return [tuple(pieces)] if pieces else []
 
     def prepare(self, bucket: Bucket) -> None:
+        if self._early:
+            self._early.begin(bool(self._untaken))
         if self._untaken:
             # No step took the last gradients. Their way up ends before the next ones take it.
             self._lanes.control.barrier()
@@ -98,32 +111,39 @@ class Tree:
         self._sent[bucket] += 1
         self._going_up.add(bucket)
         self._worker.hand_over(bucket)
+        if self._early and self._lanes.rank == 0 and self._early.may_update(bucket):
+            self._allow([bucket], self._early.values)
 
     def settle(self, bucket: Bucket) -> None:
         if bucket not in self._going_up:
             return
         if self._taken[bucket] < self._sent[bucket]:  # else tree_worker.py says why it is settled
             self._await(self._places.handed_over(bucket), bucket)
-            self._window.quiet()
         self._going_up.discard(bucket)
         self._leave_to_master(bucket)
 
     def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
         self._untaken.clear()
+        rest = buckets
+        if self._early:
+            rest = self._early.end(buckets, values)
         if self._lanes.rank == 0:
             self._words.hear()
             for slot in (slot for bucket in buckets for slot in bucket.slots):
                 slot.parameter.grad = slot.view if slot.used else None
-            self._worker.allow(
-                {
-                    bucket: (self._sent[bucket], (values, {s for s in bucket.slots if s.used}))
-                    for bucket in buckets
-                    if bucket.length
-                }
-            )
+            self._allow(rest, values)
         if not later:
             for bucket in buckets:
                 self.finish_update(bucket, values)
+
+    def _allow(self, buckets: list[Bucket], values: Hyperparameters) -> None:
+        self._worker.allow(
+            {
+                bucket: (self._sent[bucket], (values, {s for s in bucket.slots if s.used}))
+                for bucket in buckets
+                if bucket.length
+            }
+        )
 
     def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
         if bucket.length:
@@ -199,3 +219,15 @@ class Tree:
         self._window.wait_signal(signal, self._sent[bucket])
         if recorder is not None:
             recorder.span(WAIT, "wait", begin, time.perf_counter_ns())
+
+
+class FlatTree(Tree):
+    """`Strategy` "flat_tree": the document's own trees, over all ranks in their order.
+
+    Each bucket goes up and comes down as a whole, in the order of the backward pass.
+    """
+
+    cuts = False
+
+    def shape(self, rank: int) -> Shape:
+        return flat_shape(rank, self._lanes.size)

@@ -1,13 +1,14 @@
 """What each rank's window holds under the strategy "tree", and what its signals say.
 
     data      parameters of all buckets | gradients from child 0 | gradients from child 1 | ...
-    signals   the program has something | bucket is ready ... | model's piece is here ... |
+    signals   the program has something | taken by parent | taken by receiver 0 ... |
+              bucket is ready ... | model's piece is here ... |
               piece from child 0 is here ... | from child 1 ... |
               versions: bucket was handed over ..., bucket is up to date ...
 
-Signals before the versions are set by a put and reset by the rank that takes what it brought.
-Versions only grow. The order of everything follows from the layout and the ranks, so each rank
-knows the others' places.
+Signals before the versions are set by a put and reset by the rank that takes what it brought. Those
+of pieces that a peer has taken count them. Versions only grow. The order of everything follows from
+the layout and the ranks, so each rank knows the others' places.
 """
 
 from __future__ import annotations
@@ -40,20 +41,23 @@ class Piece:
 class Places:
     """Offsets and signals of one rank's window. Any rank may compute those of any other."""
 
-    def __init__(self, layout: Layout, shape: Shape) -> None:
+    def __init__(self, layout: Layout, shape: Shape, cut: bool) -> None:
+        """cut: into pieces of PIECE bytes. Else each bucket is one piece."""
         self.buckets = layout.buckets
         self.pieces: list[Piece] = []
         self.offsets: dict[Bucket, int] = {}
         self.bytes = 0
         for bucket in self.buckets:
             self.offsets[bucket] = self.bytes
-            self._cut(bucket)
+            self._cut(bucket, PIECE if cut else bucket.length * bucket.dtype.itemsize)
             self.bytes += bucket.length * bucket.dtype.itemsize
-        self.children, self.receivers, self.parent = shape.children, shape.receivers, shape.parent
+        self.shape = shape
+        self.targets = [] if shape.parent is None else [shape.parent]
+        self.targets += shape.receivers
 
-    def _cut(self, bucket: Bucket) -> None:
-        step = PIECE // bucket.dtype.itemsize
-        for first in range(0, bucket.length, step):
+    def _cut(self, bucket: Bucket, nbytes: int) -> None:
+        step = nbytes // bucket.dtype.itemsize
+        for first in range(0, bucket.length, step or 1):
             offset = self.bytes + first * bucket.dtype.itemsize
             last = min(first + step, bucket.length)
             self.pieces.append(Piece(len(self.pieces), bucket, first, last, offset))
@@ -69,37 +73,42 @@ class Places:
     @property
     def nbytes(self) -> int:
         """Of the window's data."""
-        return self.bytes * (1 + len(self.children))
+        return self.bytes * (1 + len(self.shape.children))
 
     def inbox(self, child: int, piece: Piece) -> int:
         """Where the piece of the child's gradients arrives."""
-        return self.bytes * (1 + self.children.index(child)) + piece.offset
+        return self.bytes * (1 + self.shape.children.index(child)) + piece.offset
 
     WAKE = 0
 
+    def taken(self, place: int) -> int:
+        """How many further pieces `targets[place]` has taken."""
+        return 1 + place
+
     def ready(self, bucket: Bucket) -> int:
         """This rank's own gradients of the bucket are there."""
-        return 1 + bucket.number
+        return 1 + len(self.targets) + bucket.number
 
     def model(self, piece: Piece) -> int:
         """The new parameters of the piece are there."""
-        return 1 + len(self.buckets) + piece.number
+        return 1 + len(self.targets) + len(self.buckets) + piece.number
 
     def gradient(self, child: int, piece: Piece) -> int:
         """The child's gradients of the piece are there."""
         return (
             self.model(self.pieces[0])
-            + len(self.pieces) * (1 + self.children.index(child))
+            + len(self.pieces) * (1 + self.shape.children.index(child))
             + piece.number
         )
 
     @property
     def awaited(self) -> int:
         """Signals that are set and reset. The versions come after them."""
-        return 1 + len(self.buckets) + len(self.pieces) * (1 + len(self.children))
+        pieces = len(self.pieces) * (1 + len(self.shape.children))
+        return 1 + len(self.targets) + len(self.buckets) + pieces
 
     def handed_over(self, bucket: Bucket) -> int:
-        """The round whose gradients of the bucket were sent on; at the master, are added up."""
+        """The round whose gradients the parent has taken; at the master, that are added up."""
         return self.awaited + bucket.number
 
     def up_to_date(self, bucket: Bucket) -> int:
@@ -127,6 +136,6 @@ class Memory:
         self.parameter_bytes = whole[piece.offset : piece.offset + nbytes]
         self.inboxes: list[Any] = []
         """The children's gradients, in the order in which they are added."""
-        for child in places.children:
+        for child in places.shape.children:
             begin = places.inbox(child, piece)
             self.inboxes.append(torch.from_numpy(whole[begin : begin + nbytes]).view(dtype))

@@ -5,8 +5,10 @@ as this rank and all its children have it. The master updates a piece as soon as
 and the program has called step(), and sends it down. So the same layer goes up and comes down at
 once. There is no barrier.
 
-No acknowledgements are sent, since each is implied. A new model of a piece is made from the
-gradients that all ranks have of it. When it arrives somewhere, this is known of every rank:
+A peer says when it has taken a piece, so that few are under way and the next one is chosen late
+(tree_outbox.py). That memory may be written again needs no such word. A new model of a piece is
+made from the gradients that all ranks have of it. When it arrives somewhere, this is known of every
+rank:
 
 - Its gradients of the piece's bucket were complete: it hands over whole buckets. Its backward pass
   was done with the bucket's parameters, so the new ones may overwrite them.
@@ -16,7 +18,7 @@ gradients that all ranks have of it. When it arrives somewhere, this is known of
   arrived, and their sources may be overwritten.
 
 A rank that computes several gradients before a step has no new model between them. It waits until
-its puts are done, and a barrier says that all sums are (tree.py).
+its parent has taken them, and a barrier says that all sums are done (tree.py).
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from weakref import WeakSet
 from weft.errors import Timeout, WeftError
 from weft.train.sync.layout import Bucket
 from weft.train.sync.tree_memory import Memory, Piece, Places
+from weft.train.sync.tree_outbox import Outbox
 from weft.train.sync.tree_updates import Unit
 from weft.train.tracing.recorder import COMMUNICATION, active
 from weft.window import Window
@@ -73,26 +76,27 @@ class TreeWorker:
         self,
         window: Window,
         places: Places,
-        parents: Places | None,
-        receivers: dict[int, Places],
+        peers: dict[int, Places],
         units: list[Unit],
+        under_way: int | None,
         update: Callable[[Unit, Any], None],
         guard: Callable[[Callable[[], None]], None],
     ) -> None:
-        """parents: the parent's places; None: this rank is the master.
+        """peers: the places of all ranks that this one sends to or gets from.
 
-        units: all pieces. update: takes the master's step on a unit with what `allow` was given.
-        guard: runs the thread's loop, and tells everybody if it raises.
+        units: all pieces. under_way: of them, on their way to a peer at a time; None: all. update:
+        takes the master's step on a unit with what `allow` was given. guard: runs the thread's
+        loop, and tells everybody if it raises.
         """
-        self._window, self._places = window, places
-        self._parents, self._receivers = parents, receivers
+        self._window, self._places, self._peers = window, places, peers
+        self._outboxes = {target: Outbox(under_way) for target in places.targets}
         self._update = update
         self._progress = {
             piece: Progress(Memory(window, places, piece), unit) for unit in units for piece in unit
         }
-        self._todo = {bucket: len(places.of_bucket[bucket]) for bucket in places.buckets}
-        self._coming = dict(self._todo)
-        self._rounds = dict.fromkeys(places.buckets, 0)
+        self._going_up = {bucket: len(places.of_bucket[bucket]) for bucket in places.buckets}
+        self._coming = dict(self._going_up)
+        self._sums = dict.fromkeys(places.buckets, 0)
         self._allowed: dict[Bucket, tuple[int, Any]] = {}
         self._orders: deque[dict[Bucket, tuple[int, Any]] | None] = deque()
         self._begun: dict[Bucket, int] = {}
@@ -139,42 +143,53 @@ class TreeWorker:
                 signal = self._window.wait_some(0, self._places.awaited)
             except Timeout:
                 continue  # the program does something else: nothing is due
-            self._window.fetch_reset(signal)
+            count = self._window.fetch_reset(signal)
             if signal != Places.WAKE:
-                handlers[signal]()
+                handlers[signal](count)
                 continue
             while self._orders:
                 order = self._orders.popleft()
                 if order is None:
+                    # What waits goes out as others go on without this thread.
+                    for outbox in self._outboxes.values():
+                        outbox.hurry()
                     return
                 self._allowed.update(order)
                 for bucket in order:
                     for piece in self._places.of_bucket[bucket]:
                         self._update_if_due(self._progress[piece].unit)
 
-    def _handlers(self) -> dict[int, Callable[[], None]]:
+    def _handlers(self) -> dict[int, Callable[[int], None]]:
         places = self._places
-        made: dict[int, Callable[[], None]] = {}
+        made: dict[int, Callable[[int], None]] = {}
+        for place, target in enumerate(places.targets):
+            made[places.taken(place)] = self._outboxes[target].note_taken
         for bucket in places.buckets:
             made[places.ready(bucket)] = partial(self._own_is_ready, bucket)
         for piece in places.pieces:
             made[places.model(piece)] = partial(self._model_came, piece)
-            for child in places.children:
+            for child in places.shape.children:
                 made[places.gradient(child, piece)] = partial(self._gradient_came, piece, child)
         return made
 
-    def _own_is_ready(self, bucket: Bucket) -> None:
+    def _own_is_ready(self, bucket: Bucket, _: int) -> None:
         for piece in self._places.of_bucket[bucket]:
             self._progress[piece].own = True
             self._add(piece)
 
-    def _gradient_came(self, piece: Piece, child: int) -> None:
+    def _gradient_came(self, piece: Piece, child: int, _: int) -> None:
+        self._say_taken(child)
         self._progress[piece].arrived.add(child)
         self._add(piece)
 
+    def _say_taken(self, sender: int) -> None:
+        theirs = self._peers[sender]
+        signal = theirs.taken(theirs.targets.index(self._window.rank))
+        self._window.signal(sender, signal, 1, "add")
+
     def _add(self, piece: Piece) -> None:
         """Adds what is there, and sends the sum on once it is whole."""
-        now, children = self._progress[piece], self._places.children
+        now, children = self._progress[piece], self._places.shape.children
         if not now.own:
             return
         while now.added < len(children) and children[now.added] in now.arrived:
@@ -187,20 +202,29 @@ class TreeWorker:
         now.own, now.added = False, 0
         now.arrived.clear()
         now.summed += 1
-        if self._parents is not None:
-            assert self._places.parent is not None
-            self._window.put(
-                now.memory.gradient_bytes,
-                self._places.parent,
-                self._parents.inbox(self._window.rank, piece),
-                signal=self._parents.gradient(self._window.rank, piece),
-            )
-        self._todo[piece.bucket] -= 1
-        if self._todo[piece.bucket] == 0:
-            self._todo[piece.bucket] = len(self._places.of_bucket[piece.bucket])
-            self._rounds[piece.bucket] += 1
-            self._tell(self._places.handed_over(piece.bucket), piece.bucket)
+        parent, up = self._places.shape.parent, partial(self._is_up, piece)
+        if parent is None:
+            up()
+        else:
+            theirs = self._peers[parent]
+            inbox, signal = (of(self._window.rank, piece) for of in (theirs.inbox, theirs.gradient))
+            self._send(parent, piece, now.memory.gradient_bytes, inbox, signal, up)
         self._update_if_due(now.unit)
+
+    def _send(
+        self, target: int, piece: Piece, data: Any, offset: int, signal: int,
+        taken: Callable[[], None],
+    ) -> None:  # fmt: skip
+        put = partial(self._window.put, data, target, offset, signal=signal)
+        self._outboxes[target].add(piece.number, put, taken)
+
+    def _is_up(self, piece: Piece) -> None:
+        """This rank's part in the sum is done."""
+        self._going_up[piece.bucket] -= 1
+        if self._going_up[piece.bucket] == 0:
+            self._going_up[piece.bucket] = len(self._places.of_bucket[piece.bucket])
+            self._sums[piece.bucket] += 1
+            self._tell(self._places.handed_over(piece.bucket), self._sums[piece.bucket])
 
     def _update_if_due(self, unit: Unit) -> None:
         number, values = self._allowed.get(unit[0].bucket, (0, None))
@@ -210,29 +234,35 @@ class TreeWorker:
         self._update(unit, values)
         for piece, one in zip(unit, every, strict=True):
             one.updated = number
-            self._model_came(piece)
+            self._send_model(piece, one)
 
-    def _model_came(self, piece: Piece) -> None:
-        """From the parent, or from the step at the master."""
-        for receiver, theirs in self._receivers.items():
-            self._window.put(
-                self._progress[piece].memory.parameter_bytes,
-                receiver,
-                piece.offset,
-                signal=theirs.model(piece),
-            )
+    def _model_came(self, piece: Piece, _: int) -> None:
+        sender = self._places.shape.sender
+        assert sender is not None
+        self._say_taken(sender)
+        self._send_model(piece, self._progress[piece])
+
+    def _send_model(self, piece: Piece, now: Progress) -> None:
+        """The new parameters of the piece are in place here."""
+        for receiver in self._places.shape.receivers:
+            signal, data = self._peers[receiver].model(piece), now.memory.parameter_bytes
+            self._send(receiver, piece, data, piece.offset, signal, _nothing)
         self._coming[piece.bucket] -= 1
         if self._coming[piece.bucket] == 0:
             self._coming[piece.bucket] = len(self._places.of_bucket[piece.bucket])
-            self._end(piece.bucket)
+            self._end(piece.bucket, now.summed)
 
-    def _end(self, bucket: Bucket) -> None:
+    def _end(self, bucket: Bucket, number: int) -> None:
         """The bucket's parameters are those of the next iteration."""
         recorder = active()
         if recorder is not None:
             now = time.perf_counter_ns()
             recorder.span(COMMUNICATION, "tree", self._begun[bucket], now, bucket.layers())
-        self._tell(self._places.up_to_date(bucket), bucket)
+        self._tell(self._places.up_to_date(bucket), number)
 
-    def _tell(self, signal: int, bucket: Bucket) -> None:
-        self._window.signal(self._window.rank, signal, self._rounds[bucket])
+    def _tell(self, signal: int, number: int) -> None:
+        self._window.signal(self._window.rank, signal, number)
+
+
+def _nothing() -> None:
+    """To do once a peer has taken a model: its memory is written by the next one only."""
