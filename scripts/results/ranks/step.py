@@ -1,132 +1,210 @@
 """One rank of caffe_gpi.py: training steps of a real model, exchanged in one of several ways.
 
-RANK=0 WORLD_SIZE=2 python step.py DIRECTORY     # has settings.json; rank 0 writes result.json
+python step.py DIRECTORY     # has settings.json; rank 0 writes result.json
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import random
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from exchanges import Steps
 from torch import nn
-from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
-from torch.nn.parallel import DistributedDataParallel
 
 import weft
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
-# Options of GradientSync by the name of the variant.
-SYNCS: dict[str, dict[str, Any]] = {
-    "phases": {"overlap": False, "wait": "step", "priority": False},
-    "allreduce, waits in step": {"wait": "step"},
-    "allreduce": {},
-    "allreduce, one lane": {"priority": False},
-    "allreduce, bf16": {"wire": "bfloat16"},
-    "sharded": {"strategy": "sharded"},
-    "tree": {"strategy": "tree", "update": "backward"},
-    "tree, updates at step": {"strategy": "tree"},
-    "tree, as in the document": {"strategy": "flat_tree", "update": "backward"},
-}
+Row = dict[str, Any]
 
 
-def network(name: str) -> nn.Module:
-    """Equal on all ranks, without dropout."""
-    torch.manual_seed(0)
-    sys.path.insert(0, str(EXAMPLES / ("lenet" if name == "lenet" else "alexnet")))
-    if name == "lenet":
-        from model import lenet
+class Rank:
+    """What a part of the page runs on."""
 
-        return lenet()
-    from models import MODELS
+    def __init__(self, directory: Path, asked: Row) -> None:
+        self.directory, self.asked = directory, asked
+        self.rank = int(os.environ.get("RANK", os.environ.get("OMPI_COMM_WORLD_RANK", "0")))
+        self.size: int = asked["ranks"]
+        self.how: str = asked.get("how", "none")
 
-    return MODELS[name](0.0)
+    def batch(self, rank: int, number: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+        """A rank's images and labels of one step."""
+        count = max(1, self.asked["images"] // self.size)
+        generator = torch.Generator().manual_seed(1000 * number + rank)
+        lenet = self.asked["model"] == "lenet"
+        shape = (1, 28, 28) if lenet else (3, self.asked["pixels"], self.asked["pixels"])
+        images = torch.randn(count, *shape, generator=generator)
+        return images, torch.randint(0, 10, (count,), generator=generator)
+
+    def gathered(self, mine: Any) -> list[Any]:
+        """Everybody's."""
+        every = [mine] * self.size
+        if self.size > 1:
+            dist.all_gather_object(every, mine)
+        return every
+
+    def refuse_different(self, steps: Steps) -> None:
+        """Raises if ranks have different parameters."""
+        if self.how != "none" and len(set(self.gathered(steps.digest()))) > 1:
+            raise AssertionError(f"{self.how}: ranks ended with different parameters")
 
 
-def in_bf16(state: Any, bucket: Any) -> Any:
-    """Torch's hook, which DDP refuses on CPUs by its name."""
-    return bf16_compress_hook(state, bucket)
+def timed(here: Rank) -> Row:
+    """Seconds a step of the slowest rank, by block."""
+    steps, (images, labels) = Steps(here.asked["model"], here.how), here.batch(here.rank)
+    steps.run(images, labels, 2)
+    blocks = []
+    begin = time.monotonic()
+    for _ in range(here.asked["blocks"]):
+        here.gathered(None)  # ranks begin together
+        passed = steps.run(images, labels, here.asked["steps"])
+        blocks.append(max(here.gathered(passed)) / here.asked["steps"])
+    span = [begin, time.monotonic()]
+    here.refuse_different(steps)
+    steps.close()
+    nbytes = 4 * steps.parameters().numel()
+    return {"seconds": blocks, "bytes": nbytes, "images_a_rank": len(labels), "span": span}
 
 
-class Steps:
-    """A model, its optimizer, and how the ranks exchange gradients."""
+def equal(here: Rank) -> Row:
+    """How far the parameters are from those of one process that has all images.
 
-    def __init__(self, net: nn.Module, how: str) -> None:
-        self.net = self.inner = net
-        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
-        self.sync = None
-        if how.startswith("DDP"):
-            self.net = DistributedDataParallel(net, gradient_as_bucket_view=True)
-            if "bf16" in how:
-                self.net.register_comm_hook(None, in_bf16)
-        elif how in SYNCS:
-            options = dict(SYNCS[how])
-            comm = weft.Communicator.from_group(wire=options.pop("wire", ""))
-            self.sync = weft.train.GradientSync(net, self.optimizer, group=comm, **options)
+    `difference`: the norm of the difference, over the norm of the parameters; `moved`: over the
+    norm of what training has changed.
+    """
+    count = here.asked["equal_steps"]
+    steps = Steps(here.asked["model"], here.how)
+    first = steps.parameters()
+    for number in range(count):
+        steps.one(*here.batch(here.rank, number))
+    steps.finish()
+    here.refuse_different(steps)
+    mine = steps.parameters()
+    steps.close()
+    if here.rank:
+        return {}
+    alone = Steps(here.asked["model"], "none")
+    for number in range(count):
+        shares = [here.batch(rank, number) for rank in range(here.size)]
+        alone.one(torch.cat([s[0] for s in shares]), torch.cat([s[1] for s in shares]))
+    wanted = alone.parameters()
+    off = (mine - wanted).norm().item()
+    return {
+        "difference": off / wanted.norm().item(),
+        "moved": off / (wanted - first).norm().item(),
+    }
 
-    def run(self, images: torch.Tensor, labels: torch.Tensor, count: int) -> float:
-        """The seconds of `count` steps, with all their updates."""
-        trained = self.sync or self.optimizer
+
+def layers(here: Rank) -> Row:
+    """When layers begin forward, and when their gradients are there, in steps without an exchange.
+
+    Rows of one step: name, bytes, seconds from the begin of the step to the layer's forward pass,
+    and to its gradients; medians of all steps. `update` and `step`: seconds of these.
+    """
+    steps, (images, labels) = Steps(here.asked["model"], "none"), here.batch(here.rank)
+    marks: Row = {}
+    own = {
+        n: m for n, m in steps.inner.named_modules() if next(m.parameters(False), None) is not None
+    }
+    for name, module in own.items():
+        module.register_forward_pre_hook(_mark(marks, f"forward {name}"))
+        for parameter in module.parameters(recurse=False):
+            parameter.register_post_accumulate_grad_hook(_mark(marks, f"ready {name}"))
+    seen: dict[str, list[float]] = {}
+    for number in range(2 + here.asked["steps"] * here.asked["blocks"]):
         begin = time.perf_counter()
-        for _ in range(count):
-            nn.functional.cross_entropy(self.net(images), labels).backward()
-            trained.step()
-            trained.zero_grad()
-        if self.sync:
-            self.sync.finish()
-        return time.perf_counter() - begin
+        nn.functional.cross_entropy(steps.net(images), labels).backward()
+        middle = time.perf_counter()
+        steps.optimizer.step()
+        steps.optimizer.zero_grad()
+        end = time.perf_counter()
+        if number >= 2:
+            times = {name: at - begin for name, at in marks.items()}
+            for name, at in (times | {"update": end - middle, "step": end - begin}).items():
+                seen.setdefault(name, []).append(at)
+    middles = {name: sorted(found)[len(found) // 2] for name, found in seen.items()}
+    table = [
+        [name, sum(4 * p.numel() for p in module.parameters(recurse=False)),
+         middles[f"forward {name}"], middles[f"ready {name}"]]
+        for name, module in own.items()
+    ]  # fmt: skip
+    return {"layers": table, "update": middles["update"], "step": middles["step"]}
 
-    def digest(self) -> str:
-        """Of all parameters."""
-        content = b"".join(p.detach().numpy().tobytes() for p in self.inner.parameters())
-        return hashlib.sha256(content).hexdigest()
+
+def _mark(marks: Row, name: str) -> Callable[..., None]:
+    def note(*_: Any) -> None:
+        marks[name] = time.perf_counter()  # the last one counts
+
+    return note
 
 
-def gathered(mine: Any, size: int) -> list[Any]:
-    """Everybody's."""
-    every = [mine] * size
-    if size > 1:
-        dist.all_gather_object(every, mine)
-    return every
+def wire(here: Rank) -> Row:
+    """Seconds of one allreduce of all gradients, with nothing beside it; the least of three."""
+    nbytes = 4 * Steps(here.asked["model"], "none").parameters().numel()
+    comm = weft.Communicator.from_group()
+    flat = torch.from_numpy(weft.empty(nbytes, "uint8")).view(torch.float32)
+    flat.fill_(here.rank)
+    found = []
+    for _ in range(4):
+        comm.barrier()
+        begin = time.perf_counter()
+        comm.allreduce(flat, "avg", out=flat, symmetric=True)
+        found.append(max(here.gathered(time.perf_counter() - begin)))
+    comm.close()
+    return {"seconds": min(found[1:]), "bytes": nbytes}
+
+
+def skew(here: Rank) -> Row:
+    """A timeline of steps in each of which one rank, drawn by lot, stands still before its forward.
+
+    Rank 0 writes trace.json, and has it in the result.
+    """
+    steps, (images, labels) = Steps(here.asked["model"], here.how), here.batch(here.rank)
+    lot = random.Random(4)
+    steps.run(images, labels, 2)
+    here.gathered(None)
+    path = here.directory / "trace.json"
+    begin = time.perf_counter()
+    with weft.train.timeline(path):
+        for _ in range(4):
+            if lot.randrange(here.size) == here.rank:
+                time.sleep(here.asked["skew"])
+            steps.one(images, labels)
+            if "barrier" in here.how:
+                steps.finish()
+                dist.barrier()
+        steps.finish()
+    seconds = max(here.gathered(time.perf_counter() - begin))
+    here.refuse_different(steps)
+    steps.close()
+    trace = json.loads(path.read_text()) if here.rank == 0 else None
+    return {"seconds": seconds, "trace": trace}
+
+
+PARTS = {"steps": timed, "bytes": timed, "node": timed, "equal": equal, "layers": layers,
+         "wire": wire, "skew": skew}  # fmt: skip
 
 
 def main() -> None:
     directory = Path(sys.argv[1])
     asked = json.loads((directory / "settings.json").read_text())
-    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    here = Rank(directory, asked)
     torch.set_num_threads(1)
-    if size > 1:
-        backend = "gloo" if "Gloo" in asked["how"] else "weft"
+    if here.size > 1:
+        backend = "gloo" if "Gloo" in here.how or "MPI" in here.how else "weft"
         dist.init_process_group(
-            backend, init_method=f"file://{directory}/store", rank=rank, world_size=size
+            backend, init_method=f"file://{directory}/store", rank=here.rank, world_size=here.size
         )
-    net = network(asked["model"])
-    steps = Steps(net, asked["how"])
-    generator = torch.Generator().manual_seed(rank)
-    shape = (1, 28, 28) if asked["model"] == "lenet" else (3, asked["pixels"], asked["pixels"])
-    images = torch.randn(asked["batch"], *shape, generator=generator)
-    labels = torch.randint(0, 10, (asked["batch"],), generator=generator)
-    steps.run(images, labels, 2)
-    blocks = []
-    for _ in range(asked["blocks"]):
-        gathered(rank, size)  # ranks begin together
-        blocks.append(max(gathered(steps.run(images, labels, asked["steps"]), size)))
-    digests = set(gathered(steps.digest(), size))
-    if len(digests) > 1 and asked["how"] != "none":
-        raise AssertionError(f"{asked['how']}: ranks ended with different parameters")
-    if steps.sync:
-        steps.sync.close()
-    if rank == 0:
-        nbytes = sum(p.numel() * p.itemsize for p in net.parameters())
-        result = {"seconds": [block / asked["steps"] for block in blocks], "bytes": nbytes}
-        (directory / "result.json").write_text(json.dumps(result | asked))
-    if size > 1:
+    result = PARTS[asked["part"]](here)
+    if here.rank == 0:
+        (directory / "result.json").write_text(json.dumps(result))
+    if here.size > 1:
         dist.destroy_process_group()
 
 

@@ -1,0 +1,140 @@
+"""The tables of caffe_gpi.md."""
+
+from __future__ import annotations
+
+from hiding import figures
+from hiding.cases import (
+    ALLREDUCE,
+    ALONE,
+    BF16,
+    COPIES,
+    EQUAL_HOWS,
+    GLOO,
+    GLOO_BF16,
+    HOWS,
+    MODELS,
+    SKEWED,
+    Row,
+)
+from page import digits, table
+
+NOTHING = "not measured"
+NAMES = {"alexnet": "AlexNet", "lenet": "LeNet"}
+
+
+def machine(rows: list[Row]) -> str:
+    """The processors that the rows name, and how many rows there are."""
+    return f"{'; '.join(sorted({row['processor'] for row in rows}))}. {len(rows)} turns."
+
+
+def _cell(value: float | None, text: str) -> str:
+    return NOTHING if value is None else text.format(value)
+
+
+def goals(rows: list[Row]) -> str:
+    """What was asked, and what came out."""
+    lines = []
+    for words, found, bound, met in figures.goals(rows):
+        mark = {True: "yes", False: "**no**"}.get(met, "")
+        lines.append([words, _cell(found, "{:.2f}"), bound, mark])
+    return table(["", "result", "goal", "met"], lines)
+
+
+def steps(rows: list[Row], model: str) -> str:
+    """A row for each way, columns for places and rates."""
+    places = figures.measured_places(rows, model)
+    lines = []
+    for how in HOWS:
+        cells, form = [how], "{:.0f}" if model == "alexnet" else "{:.2f}"
+        for where in places:
+            ratio = None if how == ALONE else figures.over(rows, where, how, GLOO)
+            cells += [
+                _cell(figures.step_ms(rows, where, how), form),
+                "" if ratio is None else f"{1 / ratio:.2f}",
+            ]
+        lines.append(cells)
+    head = ["ms a step; Gloo's over it"]
+    for _, rate, place in places:
+        head += [f"{place}, {rate}", ""]
+    return table(head, lines) if places else NOTHING
+
+
+def hidden(rows: list[Row]) -> str:
+    """By model and rate, on 2 x 1."""
+    lines = []
+    ways = [how for how in HOWS if how not in (ALONE, BF16, GLOO_BF16)]
+    for model in MODELS:
+        for where in figures.measured_places(rows, model):
+            if where[2] != "2 x 1":
+                continue
+            for how in ways:
+                share = figures.hidden(rows, where, how)
+                if share is not None:
+                    lines.append([f"{NAMES[model]}, {where[1]}", how, f"{100 * share:.0f} %"])
+    return table(["", "way", "hidden"], lines)
+
+
+def ideal(rows: list[Row]) -> str:
+    """The parts of the ideal step."""
+    lines = []
+    for model in MODELS:
+        for where in figures.measured_places(rows, model):
+            if where[2] == "2 x 1":
+                found = [figures.step_ms(rows, where, ALONE), figures.wire_ms(rows, where),
+                         figures.ideal_ms(rows, where), figures.step_ms(rows, where, "phases"),
+                         figures.step_ms(rows, where, ALLREDUCE)]  # fmt: skip
+                cells = [NOTHING if one is None else digits(one) for one in found]
+                lines.append([f"{NAMES[model]}, {where[1]}", *cells])
+    head = ["ms", "computation alone", "exchange alone", "best schedule", "phases", "allreduce"]
+    return table(head, lines)
+
+
+def equal(rows: list[Row]) -> str:
+    """How far ranks are from one process."""
+    lines = []
+    for model in MODELS:
+        for place in ("1 x 2", "2 x 2"):
+            for how in EQUAL_HOWS:
+                own = figures.of_turn(rows, part="equal", model=model, place=place, how=how)
+                if own:
+                    one = own[0]
+                    lines.append([NAMES[model], place, how, f"{one['difference']:.1e}",
+                                  f"{one['moved']:.1e}"])  # fmt: skip
+    return table(["", "place", "way", "of the parameters", "of what training changed"], lines)
+
+
+def node(rows: list[Row]) -> str:
+    """Two ranks of a node over one."""
+    lines = []
+    for how in COPIES:
+        cells = [how]
+        for model in MODELS:
+            alone = figures.node_ms(rows, model, "1 x 2", how)
+            cells += [NOTHING if alone is None else digits(alone),
+                      _cell(figures.speed_up(rows, model, how), "{:.2f}")]  # fmt: skip
+        lines.append(cells)
+    return table(["", "AlexNet, ms a step", "one rank's over it", "LeNet, ms a step",
+                  "one rank's over it"], lines)  # fmt: skip
+
+
+def worker(rows: list[Row]) -> str:
+    """How much longer the computation takes."""
+    lines = []
+    for place, named in (("1 x 2", "shared memory"), ("2 x 1", "network")):
+        found = [figures.slowdown(rows, place, cores)
+                 for cores in ("another", "the one that computes")]  # fmt: skip
+        lines.append([named, *(_cell(one, "{:.2f}") for one in found)])
+    return table(["a step of LeNet takes so many times as long; exchange by",
+                  "worker on another core", "worker on the core that computes"], lines)  # fmt: skip
+
+
+def skew(rows: list[Row]) -> str:
+    """When ranks begin their next forward pass."""
+    lines = []
+    for how in SKEWED:
+        for row in figures.of_turn(rows, part="skew", how=how):
+            gaps = figures.starts_of_forward(row["trace"])
+            told = "; ".join(", ".join(digits(gap) for gap in rank) for rank in gaps)
+            lines.append([how, told, digits(1e3 * row["seconds"])])
+    return table(["", "ms from the end of backward to the next forward pass: rank 0; rank 1",
+                  "four steps, ms"], lines)  # fmt: skip
