@@ -29,6 +29,7 @@ def way(topology, source, destination):
         ("rx1", 64, 8),
         ("rx2", 16, 16),
         ("rx3", 16, 8),
+        ("taurus", 64, 64),
         ("tsubame3", 2160, 540),
         ("nvcluster", 512, 64),
         ("dragonfly", 256, 64),
@@ -201,7 +202,7 @@ def test_errors_name_the_line(case, tmp_path):
 
 
 def test_unknown_name_lists_what_there_is():
-    with pytest.raises(weft.InvalidArgument, match="rx1, rx2, rx3, tsubame3"):
+    with pytest.raises(weft.InvalidArgument, match="rx1, rx2, rx3, taurus, tsubame3"):
         load("tsubame4")
 
 
