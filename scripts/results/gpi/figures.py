@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.train.sync.tree_shape import shape_of
+from weft.train.sync.tree_shape import flat_shape
 
 from gpi.cases import CUT, GPUS, PCIE, SECONDS, STRATEGIES, WIRE, Row
 
@@ -33,7 +33,7 @@ def tree_crossings(nodes: int) -> int:
     """How often all bytes cross the busiest port, in one direction, with the document's trees."""
     most = 0
     for rank in range(nodes):
-        shape = shape_of(rank, nodes)
+        shape = flat_shape(rank, nodes)
         arriving, leaving = len(shape.children), len(shape.receivers)
         from_above = int(rank > 0)  # the model comes from there, the gradient goes there
         most = max(most, arriving + from_above, leaving + from_above)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import weft
-from weft.train.sync.tree_shape import model_parent, shape_of
+from weft.train.sync.tree_shape import flat_shape, model_parent
 
 UP, DOWN = "reduce/caffe_gpi", "broadcast/caffe_gpi"
 
@@ -64,7 +64,7 @@ class Place:
         """The trees are over `count` ranks from `first` on."""
         size, number = b.ranks if count is None else count, b.rank - first
         self._first = first
-        self.shape = shape_of(number, size) if 0 <= number < size else None
+        self.shape = flat_shape(number, size) if 0 <= number < size else None
         """None: the rank is in none of them."""
         self.parent_of_gradients: int | None = None
         self.parent_of_models: int | None = None
