@@ -175,8 +175,10 @@ TEST(Reproducibility, OneRankThatAsksIsEnough) {
         EXPECT_EQ(comm.algorithm_for(one(Collective::kReduce)(x, DType::kF32, ReduceOp::kAvg)),
                   "reduce/direct");
         // The order shows in no bit of these.
-        EXPECT_EQ(comm.algorithm_for(allreduce(x, DType::kF32, ReduceOp::kMax)), "allreduce/ring");
-        EXPECT_EQ(comm.algorithm_for(allreduce(i, DType::kI32, ReduceOp::kSum)), "allreduce/ring");
+        EXPECT_EQ(comm.algorithm_for(allreduce(x, DType::kF32, ReduceOp::kMax)),
+                  "allreduce/recursive_doubling");
+        EXPECT_EQ(comm.algorithm_for(allreduce(i, DType::kI32, ReduceOp::kSum)),
+                  "allreduce/recursive_doubling");
       },
       [](int rank, CommunicatorOptions& options) { options.reproducible = rank == 3; });
 }
