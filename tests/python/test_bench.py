@@ -8,6 +8,7 @@ import pytest
 from weft.bench.cases import ITEM_BYTES, Case
 from weft.bench.job import Job, Measured, read_job, read_samples
 from weft.bench.libraries import weft_library
+from weft.bench.noise import note
 from weft.bench.patterns import PERIOD, encoded, expected, fill, tile
 from weft.bench.results import rows
 from weft.traits import TRAITS
@@ -108,6 +109,21 @@ def test_rows_take_the_slowest_rank_of_each_sample():
     assert row.busbw_GBps == pytest.approx(row.algbw_GBps * 1.5, rel=1e-4)
     assert not row.correct
     assert "cores" in row.processor
+
+
+def test_a_long_tail_is_said():
+    case = Case.sized("allreduce", 8, 2, "float32")
+    usual, late = [1e-6] * 99, [40e-6] * 3
+    found = [
+        next(rows([case], [weft_library("core")], [[[Measured(True, None, samples)]]]))
+        for samples in (usual, usual + late)
+    ]
+    tails = {f"{place}": row.tail for place, row in enumerate(found)}
+    assert tails == pytest.approx({"0": 1, "1": 40})
+    assert note({"0": tails["0"]}) == ""
+    assert note(tails).startswith(
+        "noisy: p99 is 40 times the median (1; tens of times in 1 of 2). Other work had the cores"
+    )
 
 
 def test_a_job_is_read_as_it_was_written(tmp_path):

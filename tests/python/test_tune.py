@@ -1,4 +1,4 @@
-"""Tuning: who wins, what is written, going on where it was; and what explain says of it."""
+"""Tuning: what is written, going on where it was; and what explain says of it."""
 
 from __future__ import annotations
 
@@ -13,59 +13,10 @@ import weft
 from weft import _core
 from weft.cli import main
 from weft.tune.candidates import algorithms, with_chunks
+from weft.tune.heat import Heat
+from weft.tune.point import Point, Timed
 from weft.tune.table import Table, this_machine
-from weft.tune.trial import Outcome, Point, compete
-
-POINT = Point("allreduce", 4, 1, False, (1 << 20,))
-
-
-def timed(seconds, default=1.0):
-    """A measurement in which candidates take what is said, a list: turn by turn."""
-
-    def measure(point, names, turns):
-        def turn(name, at):
-            value = seconds.get(name, default)
-            return value[at] if isinstance(value, list) else value
-
-        return {
-            name: [tuple(turn(name, at) for _ in point.sizes) for at in range(turns)]
-            for name in names
-        }
-
-    return measure
-
-
-@pytest.mark.parametrize(
-    ("seconds", "winner"),
-    [
-        ({}, "allreduce/two_shot"),
-        ({"allreduce/ring": 0.5}, "allreduce/ring"),
-        ({"allreduce/ring": 0.98}, "allreduce/two_shot"),  # a tie
-        ({"allreduce/ring": [0.5, 1.01, 0.5, 0.5, 0.5]}, "allreduce/two_shot"),  # lost a turn
-        ({"allreduce/two_shot(chunk=16K)": 0.9}, "allreduce/two_shot(chunk=16K)"),
-        ({"allreduce/ring": 0.9, "allreduce/one_shot": 0.8}, "allreduce/one_shot"),
-        ({"allreduce/ring": 3.0, "allreduce/ring(chunk=16K)": 0.1}, "allreduce/two_shot"),
-    ],
-)
-def test_the_best_wins_and_a_tie_is_built_in(seconds, winner):
-    names = algorithms("allreduce", 4, symmetric=False)
-    assert compete(POINT, "allreduce/two_shot", names, timed(seconds)).use == winner
-
-
-def test_turns_are_compared_and_not_stages():
-    """The machine becomes half as fast for each burst; ratios stay what they are."""
-    slower = [1.0]
-
-    def measure(point, names, turns):
-        slower[0] *= 2
-        fast = {"allreduce/two_shot(chunk=16K)": 0.5, "allreduce/ring": 0.9}
-        return {name: [(slower[0] * fast.get(name, 1.0),)] * turns for name in names}
-
-    names = ["allreduce/two_shot", "allreduce/ring", "allreduce/one_shot"]
-    outcome = compete(POINT, "allreduce/two_shot", names, measure)
-    assert outcome.use == "allreduce/two_shot(chunk=16K)"
-    assert outcome.gain == pytest.approx(2)
-    assert outcome.seconds["allreduce/ring"] == pytest.approx((0.9 * 8,))
+from weft.tune.trial import Final, Outcome
 
 
 def test_candidates_serve_the_ranks():
@@ -78,13 +29,19 @@ def test_candidates_serve_the_ranks():
     assert with_chunks("x(a=1)", 32 << 10) == ["x(a=1,chunk=16K)"]
 
 
+def ring_wins():
+    """An outcome: 1 µs against 2 of the built-in choice, in each turn."""
+    heat = Heat("allreduce/two_shot", {"allreduce/ring": (1e-6,), "allreduce/two_shot": (2e-6,)})
+    slow, fast = [(Timed(2e-6, 2e-6),)] * 12, [(Timed(1e-6, 1e-6),)] * 12
+    return Outcome("allreduce/two_shot", heat, Final("allreduce/ring", slow, fast, slow))
+
+
 def test_rows_reach_halfway_to_the_next_size(tmp_path):
     table = Table(this_machine(), [{"collective": "barrier", "ranks": [2, 2], "bytes": [0, None],
                                     "use": "built-in"}])  # fmt: skip
     for size in (1 << 20, 64, 4096):
         point = Point("allreduce", 2, 1, False, (size,))
-        seconds = {"allreduce/ring": (1e-6,), "allreduce/two_shot": (2e-6,)}
-        table.add(point, Outcome("allreduce/ring", "allreduce/two_shot", seconds), "measured")
+        table.add(point, ring_wins(), "measured")
     table.save(tmp_path / "t.json")
     again = Table.open(tmp_path / "t.json", this_machine(), fresh=False)
     assert [row["bytes"] for row in again.rows] == [
@@ -117,24 +74,40 @@ def tuned(tmp_path_factory):
     command("tune", "--collectives", "allreduce", "--bytes", "8,32K", *options)
     found = command("tune", "--collectives", "allreduce,scatter", "--bytes", "8,32K", *options,
                     "--json", "-")  # fmt: skip
-    assert '"collective": "scatter"' in found  # the rest was there
-    assert '"collective": "allreduce"' not in found
-    return file
+    (point, all_of_them) = map(json.loads, found.splitlines())
+    assert point["collective"] == "scatter"  # the rest was there
+    return file, point, all_of_them["judgement"]
 
 
 def test_tune_measures_here(tuned):
-    rows = json.loads(tuned.read_text())["rows"]
+    rows = json.loads(tuned[0].read_text())["rows"]
     assert [(row["collective"], row["bytes"]) for row in rows] == [
         ("allreduce", [0, 512]), ("allreduce", [513, None]), ("scatter", [0, None]),
     ]  # fmt: skip
     for row in rows:
         for one in row["measured"]:
             assert all(0 < us < 1e6 for us in one["us"].values())
+            # What is written is the quickest that is listed.
+            assert row["use"] in ("built-in", min(one["us"], key=one["us"].__getitem__))
     assert "allreduce/one_shot" in rows[0]["measured"][0]["us"]
 
 
+def test_tune_judges_the_defaults(tuned):
+    _, point, judgement = tuned
+    assert judgement["calls"] == 1
+    assert judgement["worth"] == (point["use"] != point["built_in"])
+    assert judgement["worst_regret"] == judgement["median_regret"] == point["regret"] >= 1
+    assert judgement["worst"] == "scatter all, 2 ranks, ordinary"
+    whys = {one["candidate"]: one["why"] for one in point["candidates"]}
+    assert whys[point["use"]] == "used"
+    assert all(whys.values())
+    if point["ratios"]:
+        assert len(point["ratios"]) == 2 * len(point["default_against_itself"]) == 24
+        assert point["noise"] >= 1
+
+
 def test_explain_shows_what_was_measured(tuned):
-    words = ("explain", "allreduce", "--bytes", "40K", "--tuning", tuned)
+    words = ("explain", "allreduce", "--bytes", "40K", "--tuning", tuned[0])
     known = json.loads(command(*words, "--topology", "rx3", "--ranks", 2, "--json", "-"))
     assert (known["measured_at"], known["row"], known["ranks"]) == (32 << 10, 2, 2)
     first = known["candidates"][0]
@@ -148,7 +121,7 @@ def test_explain_shows_what_was_measured(tuned):
     assert "allreduce/ring(chunk=4K)" in named
     assert "the call names it" in named
     other = command("explain", "reduce_scatter", "--bytes", "1M", "--ranks", 64, "--reproducible",
-                    "--tuning", tuned)  # fmt: skip
+                    "--tuning", tuned[0])  # fmt: skip
     assert "fewest bytes a rank" in " ".join(other.split())
     assert "adds up in an order of its own" in other
 

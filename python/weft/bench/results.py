@@ -37,6 +37,11 @@ class Row:
     correct: bool
     processor: str  # model, family, cores and caches of the machine
 
+    @property
+    def tail(self) -> float:
+        """The 99th percentile over the median."""
+        return self.p99_us / self.median_us if self.median_us else 1.0
+
     def json(self) -> str:
         """One line."""
         return json.dumps(asdict(self))

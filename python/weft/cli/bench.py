@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from weft.bench.cases import ITEM_BYTES, Case
 from weft.errors import WeftError
-from weft.sizes import parse_size
+from weft.sizes import parse_size, size_text
 from weft.topology.parts import MOST_RANKS
 from weft.traits import TRAITS
 
@@ -103,6 +103,8 @@ def bench(**options: Any) -> None:
     cannot resolve a single one; and up to 2 MiB where ranks outnumber cores, because there the
     order in which ranks get a core decides the time of a single one.
 
+    If the 99th percentile is tens of times the median, bench says so: other work had the cores.
+
     Allreduce and broadcast are in place for all libraries, the others out of place. Reduce through
     torch is in place, too. --limit measures only the memory accesses of the collective, with
     threads of one process, without messages and without batches.
@@ -124,6 +126,7 @@ def bench(**options: Any) -> None:
 def _bench(console: Console, **options: Any) -> bool:
     # Imported here: `weft --help` must not wait for them.
     from weft.bench.libraries import PEERS, limit, require, weft_library
+    from weft.bench.noise import note
     from weft.bench.plot import plot, require_matplotlib
     from weft.bench.results import rows, table
 
@@ -142,6 +145,8 @@ def _bench(console: Console, **options: Any) -> bool:
     stderr = _writes_to_stdout(options)
     width = max(Console(stderr=stderr).width, _TABLE_WIDTH)
     Console(stderr=stderr, width=width).print(table(found))
+    if noisy := note({f"{row.library}, {size_text(row.bytes)}": row.tail for row in found}):
+        console.print(noisy, soft_wrap=True)
     if options["plot_file"]:
         plot(found, options["plot_file"])
     return all(row.correct for row in found)

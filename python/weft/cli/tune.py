@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
-from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table as Shown
 
 from weft.cli.algorithms import RankCounts
 from weft.errors import WeftError
@@ -21,11 +19,11 @@ from weft.traits import TRAITS
 
 if TYPE_CHECKING:
     from weft._core import Topology
-    from weft.tune.table import Table
-    from weft.tune.trial import Measure, Outcome, Point
+    from weft.tune.point import ImpossibleTime, Measure, Point
+    from weft.tune.trial import Outcome
 
 TUNED = tuple(one.name for one in TRAITS.values() if one.moves_data and not one.is_pair)
-_TABLE_WIDTH = 108  # at least, also where no terminal says how wide it is
+_TABLE_WIDTH = 132  # at least, also where no terminal says how wide it is
 _SIZES = "8,4K,16K,64K,256K,1M,4M,25M"
 
 _EPILOG = """\b
@@ -77,88 +75,84 @@ def _words(known: tuple[str, ...]) -> Callable[..., list[str]]:
 @click.option("--fresh", is_flag=True, help="Start again and ignore the file's rows.")
 @click.option(
     "--json", "json_file", type=click.File("w", lazy=False), metavar="FILE",
-    help="Also write one JSON object a line, for each point found now; - is standard output.",
+    help="Also write JSON: one object a line for each point found now, and one for all of them; "
+    "- is standard output.",
 )  # fmt: skip
 def tune(**options: Any) -> None:
     """Measures which algorithm, parameters and chunk are best for each collective on this machine.
 
-    A point is a collective, a size, a number of ranks and a kind of memory. For each point the
-    candidates run in turn, in fresh processes, as in `weft bench`. Candidates that are far behind
-    are dropped early. The best meet the built-in choice in a final. The built-in choice stays,
-    unless it loses every turn, and the median by 3%.
+    A point is a collective, a size, a number of ranks and a kind of memory. All candidates run in
+    turn, in fresh processes, as in `weft bench`; those that are far behind are dropped early. The
+    quickest then meets the built-in choice in 12 turns of fresh processes. Another choice is
+    written only if the median of the turns gains 3%, and more than the noise: 95% of the built-in
+    choice's turns against itself.
+
+    The end says what the built-in choices lose (regret: their time over the best one's), and
+    whether tuning is worth it. A time that the machine's memory makes impossible is refused, and
+    its point is left out.
 
     Tuning takes some minutes for two ranks. Communicators then use the file (docs/selection.md),
     and `weft explain` shows what it says. The file is written after every point, so tune can be
     stopped and started again.
 
-    Exit status: 0, 1 if a rank fails, 130 after Ctrl-C.
+    Exit status: 0, 1 if a rank fails or a point is left out, 130 after Ctrl-C.
     """
     console = Console(stderr=True)
     try:
-        _tune(console, **options)
+        whole = _tune(console, **options)
     except WeftError as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         console.print("stopped; what was found is in the file, and the same command goes on there")
         sys.exit(130)
+    if not whole:
+        raise click.ClickException("some points were left out: their times cannot be right")
 
 
-def _tune(console: Console, **options: Any) -> None:
+def _tune(console: Console, **options: Any) -> bool:
+    """False if a point was left out."""
     from weft.topology import load
     from weft.tune import forget_user_choices
-    from weft.tune.measure import measure
+    from weft.tune.measure import Here
+    from weft.tune.point import ImpossibleTime
+    from weft.tune.points import points_of
     from weft.tune.predict import Predict
+    from weft.tune.shown import known, refused
     from weft.tune.table import Table, default_file, this_machine
 
     forget_user_choices()
     topology = load(options["topology"]) if options["topology"] else None
-    take: Measure = measure if topology is None else Predict(topology)
+    take: Measure = Here() if topology is None else Predict(topology)
     how = "measured" if topology is None else "predicted"
     path = options["output"] or default_file()
     table = Table.open(path, this_machine(), fresh=options["fresh"])
-    points = list(_points(options, topology))
+    what = (options["collectives"], options["sizes"], options["memory"])
+    points = list(points_of(*what, options["ranks"], topology))
     left = [point for point in points if not table.has(point, how)]
     if len(left) < len(points):
         console.print(f"{path} has {len(points) - len(left)} of {len(points)} points already")
     found = []
     for point, outcome in _found(console, left, topology, take):
+        if isinstance(outcome, ImpossibleTime):
+            console.print(f"[bold]left out[/]: {point.text()}: {outcome}", highlight=False)
+            _write(options["json_file"], refused(point, str(outcome)))
+            continue
         table.add(point, outcome, how)
         table.save(path)
         found.append((point, outcome))
-        _write(options["json_file"], point, outcome, how)
-    _show(console, found, path, table)
-
-
-def _points(options: dict[str, Any], topology: Topology | None) -> Iterator[Point]:
-    from weft.tune.explain import nodes_of
-    from weft.tune.trial import Point
-
-    for ranks in options["ranks"] or _usual_ranks(topology):
-        for memory in options["memory"]:
-            for collective in options["collectives"]:
-                sizes = [tuple(options["sizes"])]  # one choice where ranks may see different ones
-                if TRAITS[collective].has_known_size:
-                    sizes = [(size,) for size in options["sizes"]]
-                for some in sizes:
-                    nodes = nodes_of(topology, ranks)
-                    yield Point(collective, ranks, nodes, memory == "symmetric", some)
-
-
-def _usual_ranks(topology: Topology | None) -> list[int]:
-    from weft import _core
-
-    most = len(topology.ranks) if topology else _core.system_info()["usable_cores"]
-    return [
-        1 << power for power in range(1, max(2, most).bit_length()) if 1 << power <= max(2, most)
-    ]
+        _write(options["json_file"], known(point, outcome, how))
+    _show(console, found, options["json_file"])
+    console.print(f"{path} has {len(table.rows)} rows")
+    return len(found) == len(left)
 
 
 def _found(
     console: Console, points: list[Point], topology: Topology | None, take: Measure
-) -> Iterator[tuple[Point, Outcome]]:
-    from weft import _core
+) -> Iterator[tuple[Point, Outcome | ImpossibleTime]]:
     from weft.bench.processes import BurstFailed
     from weft.tune.candidates import algorithms
+    from weft.tune.point import ImpossibleTime
+    from weft.tune.points import builtin
     from weft.tune.trial import compete
 
     columns = (
@@ -169,45 +163,37 @@ def _found(
         task = bar.add_task("", total=len(points))
         for point in points:
             bar.update(task, description=point.text(), refresh=True)
-            size = point.sizes[0]
-            builtin = str(_core.select(point.collective, point.ranks, size).choice)
+            names = algorithms(
+                point.collective, point.ranks, symmetric=point.symmetric, topology=topology
+            )
             try:
-                names = algorithms(
-                    point.collective, point.ranks, symmetric=point.symmetric, topology=topology
-                )
-                yield point, compete(point, builtin, names, take)
+                yield point, compete(point, builtin(point), names, take)
+            except ImpossibleTime as error:
+                yield point, error
             except BurstFailed as error:
                 raise click.ClickException(f"{point.text()}: {error}") from None
             bar.advance(task)
 
 
-def _write(file: IO[str] | None, point: Point, outcome: Outcome, how: str) -> None:
-    if file is None:
+def _write(file: IO[str] | None, what: dict[str, Any]) -> None:
+    if file is not None:
+        file.write(json.dumps(what) + "\n")
+        file.flush()
+
+
+def _show(console: Console, found: list[tuple[Point, Outcome]], file: IO[str] | None) -> None:
+    """The table, whether the machine was noisy, and in one line what the defaults lose."""
+    from weft.bench.noise import note
+    from weft.tune.regret import judge
+    from weft.tune.shown import table
+
+    if not found:
+        console.print("nothing to judge: no point was found now (--fresh starts again)")
         return
-    known = {
-        "collective": point.collective, "ranks": point.ranks, "nodes": point.nodes,
-        "symmetric": point.symmetric, "bytes": point.sizes, "use": outcome.use,
-        "built_in": outcome.builtin, "gain": round(outcome.gain, 4), "how": how,
-    }  # fmt: skip
-    file.write(json.dumps(known) + "\n")
-    file.flush()
-
-
-def _show(console: Console, found: list[tuple[Point, Outcome]], path: Path, table: Table) -> None:
-    changed = [(point, outcome) for point, outcome in found if outcome.use != outcome.builtin]
-    if changed:
-        shown = Shown(box=box.SIMPLE_HEAD)
-        for name in ("collective", "ranks", "bytes", "memory", "built-in", "better"):
-            shown.add_column(name, no_wrap=True)
-        shown.add_column("times faster", justify="right")
-        for point, outcome in changed:
-            shown.add_row(
-                point.collective, str(point.ranks), point.sizes_text(), point.memory,
-                outcome.builtin.partition("/")[2], outcome.use.partition("/")[2],
-                f"{outcome.gain:.2f}",
-            )  # fmt: skip
-        Console(stderr=True, width=max(console.width, _TABLE_WIDTH)).print(shown)
-    console.print(
-        f"{len(found)} points found, {len(changed)} of them better than built in; "
-        f"{path} has {len(table.rows)} rows"
-    )
+    width = max(console.width, _TABLE_WIDTH)
+    Console(stderr=True, width=width).print(table(found))
+    if noisy := note({point.text(): outcome.tail for point, outcome in found}):
+        console.print(noisy, soft_wrap=True)
+    judgement = judge(found)
+    console.print(judgement.text(), soft_wrap=True)
+    _write(file, {"judgement": judgement.json()})

@@ -1,8 +1,9 @@
-"""Filling a tuning file: the best algorithm for a call, measured or priced.
+"""Filling a tuning file: the best algorithm for a call, measured or priced, and what defaults lose.
 
-`candidates` lists what is tried. `trial` lets candidates meet and says who wins. `measure` and
-`predict` say how long they take, on this machine or on a topology. `table` reads and writes the
-file, which docs/selection.md describes.
+`candidates` lists what is tried. `point` says what a measurement gives, and refuses impossible
+figures. `heat` is pass one: it picks a challenger. `trial` is pass two: the challenger meets the
+built-in choice. `regret` and `shown` sum up. `measure` and `predict` take the times, on this
+machine or on a topology. `table` reads and writes the file, which docs/selection.md describes.
 """
 
 import os

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft._core import Topology
 from weft.cost import price
-from weft.tune.trial import Point, Times
+from weft.tune.point import Point, Seconds, Timed, Timing
 
 
 class Predict:
@@ -12,20 +12,22 @@ class Predict:
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
-        self._known: dict[tuple[str, int, int, bool], float] = {}
+        self._known: dict[tuple[str, int, int, bool], Timed] = {}
 
-    def __call__(self, point: Point, names: list[str], turns: int) -> Times:
-        """Seconds of each candidate at each size, as often as there are turns."""
-        return {
-            name: [tuple(self._price(point, name, size) for size in point.sizes)] * turns
-            for name in names
-        }
+    def turn(self, point: Point, names: list[str]) -> list[Timing]:
+        """Each candidate at each size."""
+        return [tuple(self._price(point, name, size) for size in point.sizes) for name in names]
 
-    def _price(self, point: Point, name: str, size: int) -> float:
+    def least(self, point: Point) -> Seconds:
+        """A price has no limit: a topology may take no time at all."""
+        return (0.0,) * len(point.sizes)
+
+    def _price(self, point: Point, name: str, size: int) -> Timed:
         key = (name, point.ranks, size, point.symmetric)
         if key not in self._known:
             found = price(
                 name, self._topology, ranks=point.ranks, nbytes=size, symmetric=point.symmetric
             )
-            self._known[key] = max(found.seconds, 1e-12)  # a topology may take no time at all
+            seconds = max(found.seconds, 1e-12)
+            self._known[key] = Timed(seconds, seconds)
         return self._known[key]

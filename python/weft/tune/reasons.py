@@ -43,7 +43,8 @@ def reason(rule: str, row: Row) -> str:
     if row.at is not None:
         size = size_text(row.at)
         return (
-            f"Why: it is built in; none was better when {size} bytes were measured ({row.place()})."
+            f"Why: it is built in; none was better by more than the noise when {size} bytes were "
+            f"measured ({row.place()})."
         )
     if row.number:
         return f"Why: it is built in, and {row.place()} leaves it at that."
@@ -52,7 +53,8 @@ def reason(rule: str, row: Row) -> str:
 
 def _evidence(row: Row) -> str:
     if row.at is not None:
-        return f". It was the quickest when {size_text(row.at)} bytes were measured."
+        size = size_text(row.at)
+        return f". It was the quickest, by more than the noise, when {size} bytes were measured."
     if "predicted" in row.entry:
         return ", by the cost model: nothing was measured for this."
     return ", which has no times with it."

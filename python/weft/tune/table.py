@@ -12,7 +12,8 @@ from typing import Any
 from weft import _core
 from weft.errors import InvalidArgument
 from weft.traits import TRAITS
-from weft.tune.trial import Outcome, Point
+from weft.tune.point import Point, Seconds
+from weft.tune.trial import Outcome
 
 VERSION = 1
 
@@ -73,6 +74,7 @@ class Table:
 
     def add(self, point: Point, outcome: Outcome, how: str) -> None:
         """Adds what was found; `how` is "measured" or "predicted"."""
+        seconds = outcome.comparable()
         row = {
             "collective": point.collective,
             "ranks": [point.ranks, point.ranks],
@@ -82,7 +84,7 @@ class Table:
             # As built in, rather than its name: it knows how far each of its choices reaches.
             "use": "built-in" if outcome.use == outcome.builtin else outcome.use,
             how: [
-                {"bytes": size, "us": _by_time(outcome.seconds, place)}
+                {"bytes": size, "us": _by_time(seconds, place)}
                 for place, size in enumerate(point.sizes)
             ],
         }
@@ -91,7 +93,7 @@ class Table:
         self.rows = _spread([*found, row]) + others
 
 
-def _by_time(seconds: dict[str, tuple[float, ...]], place: int) -> dict[str, float]:
+def _by_time(seconds: dict[str, Seconds], place: int) -> dict[str, float]:
     """Microseconds of each candidate at one of the sizes, the quickest first."""
     ordered = sorted(seconds, key=lambda name: seconds[name][place])
     return {name: round(seconds[name][place] * 1e6, 3) for name in ordered}

@@ -1,134 +1,145 @@
-"""How candidates compete: which are tried, which are dropped early, which one wins."""
+"""Pass two: the challenger meets the built-in choice, and the noise of the machine is measured."""
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from weft.sizes import size_text
-from weft.tune.candidates import with_chunks
+import numpy as np
 
-_FAR = 1.5  # times the best: dropped at once
-_NEAR = 1.15  # times the best: worth the final
-_FINALISTS = 3
-_TURNS = 5
-_MARGIN = 0.97  # of the built-in choice's time: less than this is a tie
+from weft.tune.heat import Heat, pick
+from weft.tune.point import Measure, Point, Seconds, Timing, Turns, mean, medians, times
+
+TURNS = 12
+_MARGIN = 1.03  # a gain of less is a tie, also where nothing is noisy
 
 
-@dataclass(frozen=True)
-class Point:
-    """One row of a table is found for this."""
+@dataclass
+class Final:
+    """Turns of the built-in choice, the challenger and the built-in choice again."""
 
-    collective: str
-    ranks: int
-    nodes: int
-    symmetric: bool
-    sizes: tuple[int, ...]  # bytes of the whole message; several if one choice is for all of them
+    challenger: str
+    first: list[Timing] = field(default_factory=list)  # the built-in choice
+    middle: list[Timing] = field(default_factory=list)  # the challenger
+    last: list[Timing] = field(default_factory=list)  # the built-in choice again
+
+    def ratios(self) -> list[float]:
+        """The built-in choice's time over the challenger's, two of each turn.
+
+        The built-in choice runs before the challenger and after it, so that a machine that becomes
+        slower does not count in the median.
+        """
+        pairs = zip(self.first, self.middle, self.last, strict=True)
+        return [times(base, b) for a, b, c in pairs for base in (a, c)]
+
+    def against_itself(self) -> list[float]:
+        """The built-in choice's second time over its first, by turn."""
+        return [times(c, a) for a, c in zip(self.first, self.last, strict=True)]
 
     @property
-    def memory(self) -> str:
-        """The kind of memory, in a word."""
-        return "symmetric" if self.symmetric else "ordinary"
+    def gain(self) -> float:
+        """How many times as fast the challenger is: the median of the ratios."""
+        return statistics.median(self.ratios())
 
-    def sizes_text(self) -> str:
-        """The size, for people."""
-        return size_text(self.sizes[0]) if len(self.sizes) == 1 else "all"
+    @property
+    def noise(self) -> float:
+        """A ratio at least 1: 95% of the built-in choice's turns against itself are within it."""
+        return noise(self.against_itself())
 
-    def text(self) -> str:
-        """For progress and messages."""
-        bytes_text = f"{self.sizes_text()} bytes" if len(self.sizes) == 1 else "all sizes"
-        return f"{self.collective}, {self.ranks} ranks, {bytes_text}, {self.memory} memory"
+    @property
+    def wins(self) -> bool:
+        """Whether the challenger gains more than the margin, and more than the noise."""
+        return self.gain > max(_MARGIN, self.noise)
+
+    def seconds(self) -> tuple[Seconds, Seconds]:
+        """Medians of the built-in choice, and of the challenger, at each size."""
+        return medians([*self.first, *self.last]), medians(self.middle)
 
 
-# Seconds of each candidate at each of a point's sizes. All candidates run in turn, as often as
-# asked; each turn is one list entry.
-Times = dict[str, list[tuple[float, ...]]]
-Measure = Callable[[Point, list[str], int], Times]
+def noise(ratios: list[float]) -> float:
+    """The 95th percentile of how far ratios are from 1, whichever side is larger."""
+    return float(np.quantile([max(ratio, 1 / ratio) for ratio in ratios], 0.95))
 
 
 @dataclass
 class Outcome:
-    """The winner, and the times of all candidates."""
+    """What is written, and why."""
 
-    use: str
     builtin: str
-    seconds: dict[str, tuple[float, ...]]  # by size
+    heat: Heat
+    final: Final | None  # None: the built-in choice was the quickest of pass one
+    tail: float = 1.0  # the built-in choice's 99th percentile over its median, in a usual turn
 
     @property
-    def gain(self) -> float:
-        """The built-in choice's time over the winner's."""
-        return _mean(self.seconds[self.builtin]) / _mean(self.seconds[self.use])
+    def use(self) -> str:
+        """The challenger, if it wins, else the built-in choice."""
+        return self.final.challenger if self.final and self.final.wins else self.builtin
+
+    @property
+    def regret(self) -> float:
+        """The built-in choice's time over the best one's, at least 1, whether or not it wins."""
+        return max(1.0, self.final.gain) if self.final else 1.0
+
+    def reason(self) -> str:
+        """Why that is written, in a few words."""
+        if not self.final:
+            return "default is quickest"
+        if self.final.wins:
+            return "written"
+        return "not faster" if self.final.gain <= 1 else "within noise"
+
+    def comparable(self) -> dict[str, Seconds]:
+        """Seconds for the file. None is below those of the heat's quickest.
+
+        A dropped candidate ran in an earlier turn. It is left out if the machine was so much faster
+        then that its seconds would say the opposite of what its turn said.
+        """
+        least = mean(self.heat.seconds[self.heat.fastest])
+        dropped = {
+            name: seconds
+            for name, (seconds, _) in self.heat.dropped.items()
+            if mean(seconds) > least
+        }
+        return self.heat.seconds | dropped
+
+    def candidates(self) -> Iterator[tuple[str, Seconds, str]]:
+        """Each candidate, its seconds in pass one, and why it is used or not."""
+        for name, seconds in sorted(self.heat.seconds.items(), key=lambda item: mean(item[1])):
+            yield name, seconds, self._why(name)
+        for name, (seconds, behind) in self.heat.dropped.items():
+            yield name, seconds, f"dropped: {behind:.2f} times the best of its turn"
+
+    def _why(self, name: str) -> str:
+        if name == self.use:
+            return "used"
+        final = self.final
+        if final and name == final.challenger:
+            return (
+                f"{final.gain:.3f} times as fast as the default in {len(final.first)} turns; "
+                f"the default against itself {final.noise:.3f}"
+            )
+        return "slower" if name == self.builtin else "not the quickest beside the default"
 
 
 def compete(point: Point, builtin: str, names: list[str], measure: Measure) -> Outcome:
-    """Finds the best candidate of `names` for `point`; a tie goes to the built-in choice.
+    """Finds the best of `names` for `point`; a tie goes to the built-in choice.
 
-    All candidates run once. Then those that are not far behind run with other chunks. Then the best
-    run in a final of several turns. A challenger must win each turn, and the median by 3%.
+    Raises ImpossibleTime or BurstFailed: then there is no outcome.
     """
-    trial = _Trial(point, builtin, measure)
-    trial.run([name for name in names if name != builtin], 1)
-    near = trial.within(_FAR)[:_FINALISTS]
-    trial.run([text for name in near for text in with_chunks(name, max(point.sizes))], 1)
-    finalists = [name for name in trial.within(_NEAR) if name != builtin][:_FINALISTS]
-    trial.run(finalists, _TURNS)
-    return Outcome(trial.winner(finalists), builtin, trial.seconds())
+    turns = Turns(point, measure)
+    heat = pick(builtin, names, turns)
+    final = None
+    if heat.challenger and heat.fastest != builtin:
+        final = meet(builtin, heat.challenger, turns)
+    return Outcome(builtin, heat, final, turns.tail(builtin))
 
 
-class _Trial:
-    """Times as ratios to the built-in choice's in the same turn.
-
-    The built-in choice runs in every turn. The machine changes from minute to minute (which cores
-    are near each other), and a turn shows both the same machine.
-    """
-
-    def __init__(self, point: Point, builtin: str, measure: Measure) -> None:
-        self._point, self._builtin, self._measure = point, builtin, measure
-        self._ratios: dict[str, list[tuple[float, ...]]] = {}
-        self._base: tuple[float, ...] = ()  # seconds of the built-in choice, the last time
-
-    def run(self, names: list[str], turns: int) -> None:
-        """Measures `names` again; without names it only measures the first time."""
-        if not names and self._base:
-            return
-        times = self._measure(self._point, [self._builtin, *names], turns)
-        base = times[self._builtin]
-        self._base = _median(base)
-        for name in (self._builtin, *names):
-            pairs = zip(times[name], base, strict=True)
-            self._ratios[name] = [
-                tuple(m / t for m, t in zip(mine, theirs, strict=True)) for mine, theirs in pairs
-            ]
-
-    def within(self, factor: float) -> list[str]:
-        """The candidates that took at most `factor` times the least, the best first."""
-        mean = {name: _mean(_median(turns)) for name, turns in self._ratios.items()}
-        limit = factor * min(mean.values())
-        return sorted((name for name in mean if mean[name] <= limit), key=mean.__getitem__)
-
-    def winner(self, finalists: list[str]) -> str:
-        """The best that won every turn and more than the margin, else the built-in choice."""
-        best, least = self._builtin, _MARGIN
-        for name in finalists:
-            turns = [_mean(turn) for turn in self._ratios[name]]
-            if max(turns) < 1 and statistics.median(turns) < least:
-                best, least = name, statistics.median(turns)
-        return best
-
-    def seconds(self) -> dict[str, tuple[float, ...]]:
-        """The times of all candidates, as if all had run in the last burst."""
-        return {
-            name: tuple(r * b for r, b in zip(_median(turns), self._base, strict=True))
-            for name, turns in self._ratios.items()
-        }
-
-
-def _median(turns: list[tuple[float, ...]]) -> tuple[float, ...]:
-    return tuple(statistics.median(of_size) for of_size in zip(*turns, strict=True))
-
-
-def _mean(values: tuple[float, ...]) -> float:
-    """Geometric: a size counts by what is gained there, not by how long it takes."""
-    return math.exp(statistics.fmean(map(math.log, values)))
+def meet(builtin: str, challenger: str, turns: Turns) -> Final:
+    """Pass two."""
+    final = Final(challenger)
+    for _ in range(TURNS):
+        taken = turns.take([builtin, challenger, builtin])
+        for side, timing in zip((final.first, final.middle, final.last), taken, strict=True):
+            side.append(timing)
+    return final
