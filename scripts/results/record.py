@@ -19,11 +19,12 @@ class Record:
     """A file of rows. A row's `turn` says what was measured. Turns that are there are not repeated.
 
     A turn that fails is not written, so the next run tries it again. In this run its variant has no
-    further turn.
+    further turn. With `each_processor`, turns of another processor do not count as there.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, each_processor: bool = False) -> None:
         self.path = path
+        self._each_processor = each_processor
         self._failures: dict[str, str] = {}  # by variant
         self._processor = describe_processor()
         path.touch()
@@ -34,13 +35,16 @@ class Record:
 
     def take(self, turns: Sequence[Row], measure: Callable[[Row], Row]) -> None:
         """Measures the turns that are not there yet, in their order."""
-        there = {json.dumps(row["turn"]) for row in self.rows()}
+        there = {json.dumps(row["turn"]) for row in self.rows() if self._counts(row)}
         missing = [turn for turn in turns if json.dumps(turn) not in there]
         print(f"{len(turns) - len(missing)} turns are there, {len(missing)} to go", flush=True)
         for number, turn in enumerate(missing, start=1):
             start = time.monotonic()
             print(f"{number} of {len(missing)}: {_text(turn)}: ", end="", flush=True)
             print(self._taken(turn, measure), f"{time.monotonic() - start:.1f} s", flush=True)
+
+    def _counts(self, row: Row) -> bool:
+        return not self._each_processor or row["processor"] == self._processor
 
     def _taken(self, turn: Row, measure: Callable[[Row], Row]) -> str:
         variant = _text({name: of for name, of in turn.items() if name not in ("round", "seed")})

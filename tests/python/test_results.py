@@ -29,3 +29,42 @@ def test_page_is_as_written(script, tmp_path, monkeypatch):
     monkeypatch.setattr(page, "RESULTS", tmp_path)
     runpy.run_path(str(script), run_name="__main__")
     assert {name: (tmp_path / name).read_text() for name in before} == before
+
+
+def cell(collective, memory, size, ratio, itself, processor="one"):
+    """A row of regret.jsonl, in which all pairs gave the same."""
+    return {
+        "turn": {"collective": collective, "memory": memory, "bytes": size},
+        "default": f"{collective}/ring", "challenger": f"{collective}/direct(node=2,chunk=64K)",
+        "candidates": {f"{collective}/ring": 2.0, f"{collective}/direct(node=2,chunk=64K)": 1.0},
+        "default_us": 2.0, "challenger_us": 1.0, "ratios": [ratio] * 20,
+        "default_against_itself": [itself] * 20, "processor": processor,
+    }  # fmt: skip
+
+
+def test_regret_has_a_table_for_each_processor(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts/results"))
+    from defaults.tables import above, parts
+
+    rows = [
+        cell("allreduce", "ordinary", 8, 0.9, 1.01),
+        cell("allreduce", "ordinary", 1 << 20, 1.2, 0.8),
+        cell("alltoall", "symmetric", 8, 1.3, 0.9),
+        cell("allreduce", "ordinary", 8, 1.02, 1.0, "two"),
+    ]
+    assert [above(row["turn"] | row) for row in rows] == [False, False, True, False]
+    text = parts(rows)["regret"]
+    first, second = text.split("### two")
+    assert first.startswith(
+        "### one\n\n3 cells. Regret: median **1.200**, worst 1.30 (alltoall 8, "
+    )
+    assert "1 of them are above 1.15 and above the default against itself" in first
+    assert "| bytes | allreduce | alltoall, symmetric |" in first
+    assert "| 8 | 1.00 / 1.01 | **1.30** / 1.11 |" in first
+    assert "| 1 Mi | 1.20 / 1.25 ? |  |" in first
+    assert "1 say nothing, since the default differs from itself by more than 1.15" in first
+    assert first.count("`direct(node=2,chunk=64K)`") == 1  # within the noise is no win
+    assert "| 8 | 1.02 / 1.00 |" in second
+    assert "`direct(node=2,chunk=64K)`" not in second
+    assert "| allreduce | ordinary | `direct(node=2)`, `ring` |" in parts(rows)["candidates"]
+    assert parts([])["regret"] == "No processor was measured yet."

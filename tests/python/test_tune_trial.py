@@ -193,5 +193,5 @@ def test_a_judgement_is_one_line():
     inside = judge([(POINT, Outcome(DEFAULT, heat, final(1.1, itself=1.4)))])
     assert inside.text() == (
         "defaults: median regret 1.32, worst 1.32 (allreduce 1M, 4 ranks, ordinary, within its "
-        "noise of 1.40): tuning is not worth it for any of 1 calls"
+        "noise of 1.40): tuning is worth it for none of 1 calls, and 1 were too noisy to say"
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from weft.tune.trial import Outcome
 
 TUNED = tuple(one.name for one in TRAITS.values() if one.moves_data and not one.is_pair)
-_TABLE_WIDTH = 132  # at least, also where no terminal says how wide it is
+_TABLE_WIDTH = 140  # at least, also where no terminal says how wide it is
 _SIZES = "8,4K,16K,64K,256K,1M,4M,25M"
 
 _EPILOG = """\b

@@ -58,7 +58,7 @@ class Measure(Protocol):
         """Seconds at each size that no candidate can be below."""
 
 
-class ImpossibleTime(Exception):
+class ImpossibleTime(ValueError):
     """A figure that cannot be right; the text says which, and the limit."""
 
 

@@ -15,6 +15,7 @@ class Judgement:
 
     calls: int
     worth: int  # calls for which something else won, and is written
+    undecided: int  # calls whose noise was too large to say so or otherwise
     median_regret: float
     worst_regret: float
     worst: str  # the call that has it
@@ -22,11 +23,9 @@ class Judgement:
 
     def text(self) -> str:
         """In one line."""
-        worth = (
-            f"tuning is worth it for {self.worth} of {self.calls} calls"
-            if self.worth
-            else f"tuning is not worth it for any of {self.calls} calls"
-        )
+        worth = f"tuning is worth it for {self.worth or 'none'} of {self.calls} calls"
+        if self.undecided:
+            worth += f", and {self.undecided} were too noisy to say"
         inside = 1 < self.worst_regret <= self.worst_noise
         doubt = f", within its noise of {self.worst_noise:.2f}" if inside else ""
         return (
@@ -45,6 +44,7 @@ def judge(found: list[tuple[Point, Outcome]]) -> Judgement:
     return Judgement(
         calls=len(found),
         worth=sum(outcome.use != outcome.builtin for _, outcome in found),
+        undecided=sum(outcome.undecided for _, outcome in found),
         median_regret=round(statistics.median(one.regret for _, one in found), 4),
         worst_regret=round(worst.regret, 4),
         worst=f"{point.collective} {point.sizes_text()}, {point.ranks} ranks, {point.memory}",

@@ -20,12 +20,12 @@ def table(found: list[tuple[Point, Outcome]]) -> Shown:
     shown.add_column("quickest other", no_wrap=True)
     for name in ("µs", "regret", "noise"):
         shown.add_column(name, justify="right")
-    shown.add_column("")
+    shown.add_column("so", no_wrap=True)
     for point, outcome in found:
         shown.add_row(
             point.collective, str(point.ranks), point.sizes_text(), point.memory,
             *_two(outcome), f"{outcome.regret:.2f}",
-            f"{outcome.final.noise:.2f}" if outcome.final else "", outcome.reason(),
+            f"{outcome.final.noise:.2f}" if outcome.final else "", _so(outcome),
         )  # fmt: skip
     return shown
 
@@ -42,7 +42,8 @@ def known(point: Point, outcome: Outcome, how: str) -> dict[str, Any]:
         "noise": round(final.noise, 4) if final else None,
         "ratios": [round(ratio, 4) for ratio in final.ratios()] if final else [],
         "default_against_itself": [round(r, 4) for r in final.against_itself()] if final else [],
-        "reason": outcome.reason(), "p99_over_median": round(outcome.tail, 2),
+        "reason": outcome.reason(), "undecided": outcome.undecided,
+        "p99_over_median": round(outcome.tail, 2),
         "candidates": [
             {"candidate": name, "us": _us(seconds), "why": why}
             for name, seconds, why in outcome.candidates()
@@ -56,6 +57,10 @@ def refused(point: Point, why: str) -> dict[str, Any]:
         "collective": point.collective, "ranks": point.ranks, "nodes": point.nodes,
         "symmetric": point.symmetric, "bytes": point.sizes, "refused": why,
     }  # fmt: skip
+
+
+def _so(outcome: Outcome) -> str:
+    return f"{outcome.reason()}, undecided" if outcome.undecided else outcome.reason()
 
 
 def _two(outcome: Outcome) -> tuple[str, str, str, str]:

@@ -13,6 +13,7 @@ from weft.tune.point import Measure, Point, Seconds, Timing, Turns, mean, median
 
 TURNS = 12
 _MARGIN = 1.03  # a gain of less is a tie, also where nothing is noisy
+_TOO_NOISY = 1.15  # the default against itself: above, a challenger that does not win says nothing
 
 
 @dataclass
@@ -81,10 +82,15 @@ class Outcome:
         """The built-in choice's time over the best one's, at least 1, whether or not it wins."""
         return max(1.0, self.final.gain) if self.final else 1.0
 
+    @property
+    def undecided(self) -> bool:
+        """Whether the machine was too noisy to say that the built-in choice is good."""
+        return self.final is not None and not self.final.wins and self.final.noise > _TOO_NOISY
+
     def reason(self) -> str:
         """Why that is written, in a few words."""
         if not self.final:
-            return "default is quickest"
+            return "default wins"
         if self.final.wins:
             return "written"
         return "not faster" if self.final.gain <= 1 else "within noise"

@@ -1,0 +1,150 @@
+"""Writes the tables of docs/results/regret.md: what the defaults lose on two ranks.
+
+    python scripts/results/regret.py             from regret.jsonl
+    python scripts/results/regret.py --data      first measures what is not there for this processor
+    python scripts/results/regret.py --trial     a little, into build/; prints the tables
+
+Needs an idle machine with two cores, for about an hour. A measurement that was stopped goes on
+where it was. To measure a processor again, delete its rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import os
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+from defaults.tables import parts
+from record import Record
+
+from weft.bench.cases import Case
+from weft.bench.job import Job
+from weft.bench.libraries import weft_library
+from weft.bench.processes import burst
+from weft.tune import forget_user_choices
+from weft.tune.candidates import algorithms
+from weft.tune.heat import Heat, pick
+from weft.tune.measure import Here, seconds_of, timed
+from weft.tune.point import Point, Timed, Turns
+from weft.tune.points import builtin
+
+from page import DATA, fill, read
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "regret"
+RANKS = 2
+COLLECTIVES = ["allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall"]
+MEMORIES = ["ordinary", "symmetric"]
+SIZES = [8, 256, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 25 << 20, 100 << 20]
+PAIRS = 20
+Row = dict[str, Any]
+
+
+def turns(collectives: list[str], sizes: list[int]) -> list[Row]:
+    """All cells, one collective after the other."""
+    return [
+        {"collective": collective, "memory": memory, "bytes": size}
+        for collective, memory, size in itertools.product(collectives, MEMORIES, sizes)
+    ]
+
+
+def measured(turn: Row, pairs: int) -> Row:
+    """A cell: pass one picks a candidate, pass two runs it and the default."""
+    start = time.monotonic()
+    symmetric = turn["memory"] == "symmetric"
+    point = Point(turn["collective"], RANKS, 1, symmetric, (turn["bytes"],))
+    default = builtin(point)
+    names = algorithms(point.collective, RANKS, symmetric=symmetric)
+    heat = pick(default, names, Turns(point, Here()))
+    if heat.challenger is None:
+        raise ValueError("there is no other candidate")
+    candidates = known(heat)
+    print("\n    pass one, µs: " + ", ".join(f"{n} {us:g}" for n, us in candidates.items()))
+    picked = time.monotonic()
+    row = versus(point, heat.challenger, pairs)
+    taken = time.monotonic() - picked
+    print(
+        f"    {default} against {heat.challenger}: {statistics.median(row['ratios']):.3f}; "
+        f"pass one {picked - start:.1f} s, a pair {taken / pairs:.2f} s: ", end="", flush=True,
+    )  # fmt: skip
+    return {"default": default, "challenger": heat.challenger, "candidates": candidates, **row}
+
+
+def known(heat: Heat) -> dict[str, float]:
+    """Microseconds in pass one; first those that met in its last turns, then those dropped."""
+    last = sorted(heat.seconds.items(), key=lambda item: item[1])
+    before = [(name, seconds) for name, (seconds, _) in heat.dropped.items()]
+    return {name: round(seconds[0] * 1e6, 3) for name, seconds in [*last, *before]}
+
+
+def versus(point: Point, challenger: str, pairs: int) -> Row:
+    """Pass two. Each pair takes turns in who is first; a second run of the default follows."""
+    defaults, challengers, again = [], [], []
+    for pair in range(pairs):
+        order = ["", challenger] if pair % 2 == 0 else [challenger, ""]
+        taken = {algorithm: fresh(point, algorithm) for algorithm in order}
+        defaults.append(taken[""])
+        challengers.append(taken[challenger])
+        again.append(fresh(point, ""))
+    return {
+        "ratios": ratios(defaults, challengers),
+        "default_against_itself": ratios(again, defaults),
+        "default_us": median_us([*defaults, *again]),
+        "challenger_us": median_us(challengers),
+        "p99_over_median": round(statistics.median(one.p99 / one.median for one in defaults), 2),
+    }
+
+
+def fresh(point: Point, algorithm: str) -> Timed:
+    """One run in fresh processes; without an algorithm it is what the communicator chooses."""
+    plain = Case.sized(point.collective, point.sizes[0], RANKS, "float32")
+    case = dataclasses.replace(plain, symmetric=point.symmetric, algorithm=algorithm)
+    by_rank = burst(weft_library("core"), Job([case], seconds_of(case), None))
+    return timed(case, tuple(rank[0] for rank in by_rank))
+
+
+def ratios(over: list[Timed], under: list[Timed]) -> list[float]:
+    """Of each pair."""
+    return [float(f"{a.median / b.median:.5g}") for a, b in zip(over, under, strict=True)]
+
+
+def median_us(taken: list[Timed]) -> float:
+    """Microseconds."""
+    return round(statistics.median(one.median for one in taken) * 1e6, 3)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", action="store_true", help="measure first what is not there")
+    parser.add_argument("--trial", action="store_true", help="measure a little, into build/")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measures, if asked to, and writes the tables."""
+    asked = arguments()
+    os.chdir(ROOT)
+    forget_user_choices()
+    if asked.trial:
+        record = Record(ROOT / "build" / f"{NAME}.jsonl", each_processor=True)
+        record.take(turns(COLLECTIVES[:2], [8, 64 << 10]), lambda turn: measured(turn, 3))
+        print("\n\n".join(parts(record.rows()).values()))
+        record.end()
+        return
+    if asked.data:
+        record = Record(DATA / f"{NAME}.jsonl", each_processor=True)
+        record.take(turns(COLLECTIVES, SIZES), lambda turn: measured(turn, PAIRS))
+        record.end()
+    fill(NAME, parts(read(NAME)))
+
+
+if __name__ == "__main__":
+    main()
