@@ -15,6 +15,7 @@ from weft.cli import main
 from weft.tune.candidates import algorithms, with_chunks
 from weft.tune.heat import Heat
 from weft.tune.point import Point, Timed
+from weft.tune.points import builtin
 from weft.tune.table import Table, this_machine
 from weft.tune.trial import Final, Outcome
 
@@ -27,6 +28,13 @@ def test_candidates_serve_the_ranks():
     assert "allreduce/direct" in algorithms("allreduce", 6, symmetric=True)
     assert "broadcast/knomial(radix=4)" in algorithms("broadcast", 6, symmetric=False)
     assert with_chunks("x(a=1)", 32 << 10) == ["x(a=1,chunk=16K)"]
+
+
+def test_the_built_in_choice_is_that_of_the_memory_and_the_nodes():
+    size = (25 << 20,)
+    assert builtin(Point("reduce", 2, 1, True, size)) == "reduce/direct(chunk=1M)"
+    assert builtin(Point("reduce", 2, 1, False, size)) != "reduce/direct(chunk=1M)"
+    assert builtin(Point("broadcast", 16, 2, False, size)).startswith("broadcast/two_level(")
 
 
 def ring_wins():

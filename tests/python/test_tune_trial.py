@@ -189,7 +189,7 @@ def test_a_judgement_is_one_line():
         "defaults: median regret 1.00, worst 1.22 (allreduce 1M, 4 ranks, ordinary): "
         "tuning is worth it for 1 of 3 calls"
     )
-    assert found[1][1].reason() == "not faster"
+    assert (found[1][1].reason(), found[1][1].regret) == ("not faster", 1.0)
     inside = judge([(POINT, Outcome(DEFAULT, heat, final(1.1, itself=1.4)))])
     assert inside.text() == (
         "defaults: median regret 1.32, worst 1.32 (allreduce 1M, 4 ranks, ordinary, within its "
