@@ -11,11 +11,9 @@ from click.testing import CliRunner
 
 from weft.cli import main
 from weft.tune.candidates import algorithms
-from weft.tune.heat import Heat
 from weft.tune.measure import Here
 from weft.tune.point import ImpossibleTime, Point, Timed
-from weft.tune.regret import judge
-from weft.tune.trial import TURNS, Final, Outcome, compete, noise
+from weft.tune.trial import compete, noise
 
 POINT = Point("allreduce", 4, 1, False, (1 << 20,))
 DEFAULT = "allreduce/two_shot"
@@ -168,30 +166,8 @@ def test_the_limit_of_this_machine_is_below_a_copy_and_above_nonsense():
     assert Here().least(Point("broadcast", 2, 1, False, (1 << 20,))) == pytest.approx(halves)
 
 
-def final(ratio, itself=1.0):
-    """A challenger that is `ratio` times as fast as the default."""
-    slow, fast, again = ((Timed(s, s),) for s in (1.0, 1 / ratio, itself))
-    return Final("allreduce/ring", [slow] * TURNS, [fast] * TURNS, [again] * TURNS)
-
-
 def test_noise_is_the_95th_percentile_of_how_far_ratios_are_from_1():
     assert noise([1.0] * 12) == 1.0
     assert noise([1.0] * 50 + [0.5] * 50) == 2.0
     assert noise([1.0, 1.0, 2.0]) == pytest.approx(1.9)
     assert noise([1.01] * 96 + [9.0] * 4) == pytest.approx(1.01)
-
-
-def test_a_judgement_is_one_line():
-    heat = Heat(DEFAULT, {DEFAULT: (1.0,), "allreduce/ring": (0.8,)})
-    found = [(POINT, Outcome(DEFAULT, heat, one)) for one in (None, final(0.9), final(1.22))]
-    judgement = judge(found)
-    assert judgement.text() == (
-        "defaults: median regret 1.00, worst 1.22 (allreduce 1M, 4 ranks, ordinary): "
-        "tuning is worth it for 1 of 3 calls"
-    )
-    assert (found[1][1].reason(), found[1][1].regret) == ("not faster", 1.0)
-    inside = judge([(POINT, Outcome(DEFAULT, heat, final(1.1, itself=1.4)))])
-    assert inside.text() == (
-        "defaults: median regret 1.32, worst 1.32 (allreduce 1M, 4 ranks, ordinary, within its "
-        "noise of 1.40): tuning is worth it for none of 1 calls, and 1 were too noisy to say"
-    )

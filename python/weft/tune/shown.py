@@ -14,12 +14,13 @@ from weft.tune.trial import Outcome
 def table(found: list[tuple[Point, Outcome]]) -> Shown:
     """A line a point: the built-in choice, the quickest other one, regret and noise."""
     shown = Shown(box=box.SIMPLE_HEAD)
-    for name in ("collective", "ranks", "bytes", "memory", "default"):
+    for name in ("collective", "ranks", "bytes", "memory"):
         shown.add_column(name, no_wrap=True)
-    shown.add_column("µs", justify="right")
-    shown.add_column("quickest other", no_wrap=True)
-    for name in ("µs", "regret", "noise"):
-        shown.add_column(name, justify="right")
+    for name in ("default", "quickest other"):  # long ones go on in the next line
+        shown.add_column(name, overflow="fold")
+        shown.add_column("µs", justify="right", no_wrap=True)
+    for name in ("regret", "noise"):
+        shown.add_column(name, justify="right", no_wrap=True)
     shown.add_column("so", no_wrap=True)
     for point, outcome in found:
         shown.add_row(
