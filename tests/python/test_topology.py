@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 from click.testing import CliRunner
@@ -33,6 +34,9 @@ def way(topology, source, destination):
         ("tsubame3", 2160, 540),
         ("nvcluster", 512, 64),
         ("dragonfly", 256, 64),
+        ("opa64", 64, 32),
+        ("skx8", 8, 1),
+        ("cpx4", 4, 1),
     ],
 )
 def test_shipped(name, ranks, nodes):
@@ -71,6 +75,29 @@ def test_ways_in_rx1():
     assert way(t, 3, 4)[1:3] == ["node0.socket0", "node0.socket1"]
     assert "switch" in way(t, 0, 8)
     assert [t.vertices[vertex].socket for vertex in t.ranks[:8]] == [0] * 4 + [1] * 4
+
+
+def test_ways_in_opa64():
+    t = load("opa64")
+    assert way(t, 0, 1) == ["node0.socket1"]
+    assert way(t, 1, 30) == ["leaf0.0", "node15.socket0"]
+    # Through the root by the uplink that the destination chooses.
+    ways = [way(t, 0, rank) for rank in range(32, 64)]
+    assert {(up, down) for up, _, down, _ in ways} == {("leaf0.0", "leaf1.0")}
+    assert Counter(root for _, root, _, _ in ways) == {f"root{n}": 2 for n in range(16)}
+    names = [vertex.name for vertex in t.vertices]
+    cables = [sorted((names[link.a], names[link.b])) for link in t.links]
+    assert sum("leaf0.0" in ends for ends in cables) == 32 + 16
+    assert [t.vertices[vertex].socket for vertex in t.ranks] == [0, 1] * 32
+
+
+@pytest.mark.parametrize(("name", "links", "farthest"), [("skx8", 3, 2), ("cpx4", 3, 1)])
+def test_sockets_of_a_node(name, links, farthest):
+    t = load(name)
+    ranks = range(len(t.ranks))
+    for rank in ranks:
+        assert sum(rank in (link.a, link.b) for link in t.links) == links
+    assert max(len(way(t, a, b)) for a in ranks for b in ranks if a != b) == farthest
 
 
 def test_generators():
@@ -202,7 +229,7 @@ def test_errors_name_the_line(case, tmp_path):
 
 
 def test_unknown_name_lists_what_there_is():
-    with pytest.raises(weft.InvalidArgument, match="rx1, rx2, rx3, taurus, tsubame3"):
+    with pytest.raises(weft.InvalidArgument, match="rx1, rx2, rx3, skx8, taurus, tsubame3"):
         load("tsubame4")
 
 
