@@ -10,11 +10,14 @@ from pathlib import Path
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def run(script: Path, *options: str, ranks: int, **environment: str) -> str:
-    """What `script` prints. One rank: without torchrun. Fails if the script does."""
+def run(
+    script: Path, *options: str, ranks: int, cwd: Path | None = None, **environment: str
+) -> str:
+    """What `script` prints, run in `cwd`. One rank: without torchrun. Fails if the script does."""
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
     done = subprocess.run(
         [sys.executable, *(launcher if ranks > 1 else []), str(script), *options],
+        cwd=cwd,
         env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
         capture_output=True,
         text=True,

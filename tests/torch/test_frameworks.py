@@ -1,4 +1,4 @@
-"""examples/accelerate, lightning and ray: `make test-torch-full` installs them and runs this."""
+"""The examples of frameworks on top of PyTorch, which `make test-torch-full` installs."""
 
 from __future__ import annotations
 
@@ -25,3 +25,19 @@ def test_two_ranks_find_the_line(framework):
     lines = ast.literal_eval(re.search(r"on each rank (\[\[.*\]\])", said)[1])
     assert lines[0] == lines[1]
     assert lines[0] == pytest.approx([3, 0.5], abs=1e-3)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_sharded_embeddings_train_to_the_losses_of_gloo(ranks):
+    pytest.importorskip("torchrec")
+    script = program.EXAMPLES / "torchrec" / "train.py"
+    losses = {}
+    for backend in ("gloo", "weft"):
+        said = program.run(script, "--backend", backend, ranks=ranks)
+        assert f"{ranks} ranks through {backend}:" in said
+        assert re.search(r"item +\| row_wise", said)
+        assert re.search(r"shop +\| table_wise", said)
+        assert re.search(rf"shop .* rank:{ranks - 1}/cpu", said)
+        losses[backend] = ast.literal_eval(re.search(r"^losses (\[.*\])", said, re.MULTILINE)[1])
+    assert losses["weft"] == pytest.approx(losses["gloo"], rel=1e-4)
+    assert losses["weft"][-1] < losses["weft"][0] / 2
