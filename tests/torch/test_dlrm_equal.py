@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import sys
-
-import program
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("weft._torch", exc_type=ImportError)
 
+from dlrm_training import STEPS, joined, norm, train  # noqa: E402
 from group import world  # noqa: E402
 
-sys.path.insert(0, str(program.EXAMPLES / "dlrm"))
-
-from dlrm.clicks import PlantedClicks  # noqa: E402
-from dlrm.configurations import CONFIGURATIONS  # noqa: E402
-from dlrm.records import part  # noqa: E402
-from dlrm.tables import split_tables  # noqa: E402
-from dlrm.trainer import Trainer  # noqa: E402
-
-TINY = dataclasses.replace(CONFIGURATIONS["tiny"], minibatch=60)  # 7 tables, uneven on 2 to 4 ranks
-STEPS = 100
 BOUND = {"float32": 1e-5, "float64": 1e-10}
-
-
-def train(rank: int, ranks: int, options: dict, share: bool = False, steps: int = STEPS) -> dict:
-    """This rank's parameters by name, as float64."""
-    split = split_tables(TINY, rank, ranks, share)
-    trainer = Trainer(TINY, split, lr=0.5, **options)
-    clicks = PlantedClicks(TINY, seed=5)
-    for step in range(steps):
-        trainer.step(part(clicks.records(step), split, trainer.dtype))
-    trainer.finish()
-    state = trainer.state()
-    trainer.close()
-    every = {**state["dense"], **state["tables"]}
-    # A table has one name, whoever has it.
-    return {name.removeprefix("shared."): one.double() for name, one in every.items()}
 
 
 def on_rank(job, backend: str, options: dict, share: bool = False) -> dict:
@@ -63,16 +35,9 @@ def one_process(dtype: str) -> tuple[dict, dict]:
 def check(parts: list[dict], dtype: str) -> None:
     """All ranks together have one process's parameters, and equal copies of those of all."""
     first, right = one_process(dtype)
-    together: dict[str, torch.Tensor] = {}
-    for one in parts:
-        for name, array in one.items():
-            value = torch.from_numpy(array)
-            assert torch.equal(together.setdefault(name, value), value), f"{name}: ranks differ"
-    assert together.keys() == right.keys()
-
-    def norm(a: dict, b: dict) -> float:
-        return sum(float((a[name] - b[name]).square().sum()) for name in right) ** 0.5
-
+    together = joined(
+        [{name: torch.from_numpy(array) for name, array in one.items()} for one in parts]
+    )
     learned = norm(right, first)
     assert learned > 0.1
     assert not any(torch.equal(first[name], right[name]) for name in right)

@@ -8,7 +8,6 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import program
@@ -17,6 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("weft._torch", exc_type=ImportError)
 
+from dlrm_training import area, best_area  # noqa: E402
 from group import world  # noqa: E402
 
 EXAMPLE = program.EXAMPLES / "dlrm"
@@ -25,11 +25,10 @@ sys.path.insert(0, str(EXAMPLE))
 from weft.errors import InvalidArgument  # noqa: E402
 
 from dlrm import checkpoint  # noqa: E402
-from dlrm.auc import auc  # noqa: E402
 from dlrm.clicks import PlantedClicks  # noqa: E402
 from dlrm.configurations import CONFIGURATIONS, Configuration  # noqa: E402
 from dlrm.criteo import CriteoLog  # noqa: E402
-from dlrm.records import Minibatch, part  # noqa: E402
+from dlrm.records import part  # noqa: E402
 from dlrm.tables import split_tables  # noqa: E402
 from dlrm.trainer import Trainer  # noqa: E402
 
@@ -43,22 +42,6 @@ def trained(folder: Path, ranks: int, *options: str) -> dict:
     return json.loads(report.read_text())
 
 
-def area(rank: int, ranks: int, options: dict) -> float:
-    """The AUC on the planted log after 300 steps."""
-    split = split_tables(TINY, rank, ranks)
-    trainer = Trainer(TINY, split, lr=0.3, **options)
-
-    def batches(first: int, count: int) -> Iterator[Minibatch]:
-        clicks = PlantedClicks(TINY, 0, first)
-        return (part(clicks.records(n), split, trainer.dtype) for n in range(count))
-
-    for batch in batches(0, 300):
-        trainer.step(batch)
-    reached = auc(*trainer.evaluate(batches(1 << 40, 40)))
-    trainer.close()
-    return reached
-
-
 def area_on_rank(job, options: dict) -> float:
     with world(job):
         return area(job.rank, job.size, options)
@@ -68,7 +51,7 @@ def area_on_rank(job, options: dict) -> float:
 def area_of_one_process() -> float:
     """Of float32."""
     reached = area(0, 1, {})
-    assert 0.78 < reached < PlantedClicks(TINY, 0, 1 << 40).best_auc(40) < 0.86
+    assert 0.78 < reached < best_area() < 0.86
     return reached
 
 

@@ -17,6 +17,7 @@ gradients leave before the bottom perceptron's backward pass, and are waited for
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import torch
@@ -42,6 +43,7 @@ class Exchange:
         # A group of its own: an exchange then queues behind no allreduce of gradients.
         self.group = dist.new_group() if split.ranks > 1 else None
         self.widths = [len(tables) * dimension for tables in split.owned]
+        self._way, self._since = "", 0.0
         self._works: list[dist.Work] = []
         self._held: tuple[Any, ...] = ()  # memory of what is under way
         self.sent_shapes: list[torch.Size] = []  # of the last forward pass
@@ -62,15 +64,21 @@ class Exchange:
             return torch.stack(arriving, dim=1)
         return self.unpack(_Complete.apply(self, *arriving))
 
-    def began(self, works: list[dist.Work], *held: Any) -> None:
-        """`works` are under way, and use `held`."""
-        self._works, self._held = works, held
+    def began(self, way: str, works: list[dist.Work], *held: Any) -> None:
+        """`works` are under way, "forward" or "backward", and use `held`."""
+        self._way, self._works, self._held = way, works, held
         if self.blocking:
-            self.wait()
+            self._wait()
+        self._since = time.perf_counter()
 
-    def wait(self) -> None:
-        """Returns when everything under way has arrived."""
-        with self.watch.measure("alltoall"):
+    def end(self) -> None:
+        """Returns when everything under way has arrived. Notes what it could have hidden behind."""
+        beside = time.perf_counter() - self._since
+        self.watch.seconds[f"beside alltoall {self._way}"] += beside
+        self._wait()
+
+    def _wait(self) -> None:
+        with self.watch.measure(f"alltoall {self._way}"):
             for work in self._works:
                 work.wait()
         self._works, self._held = [], ()
@@ -105,12 +113,12 @@ class _Start(torch.autograd.Function):
         ctx.exchange = exchange
         arriving = exchange.room(sent)
         exchange.sent_shapes = [one.shape for one in sent]
-        exchange.began(exchange.send(sent, arriving), sent)
+        exchange.began("forward", exchange.send(sent, arriving), sent)
         return tuple(arriving)
 
     @staticmethod
     def backward(ctx: Any, *_: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        ctx.exchange.wait()
+        ctx.exchange.end()
         sums, ctx.exchange.sums = ctx.exchange.sums, None
         return (None, *sums)
 
@@ -121,7 +129,7 @@ class _Complete(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, exchange: Exchange, *arriving: torch.Tensor) -> tuple[torch.Tensor, ...]:
         ctx.exchange = exchange
-        exchange.wait()
+        exchange.end()
         return arriving
 
     @staticmethod
@@ -129,5 +137,5 @@ class _Complete(torch.autograd.Function):
         exchange = ctx.exchange
         grads = [one.contiguous() for one in grads]
         exchange.sums = [grads[0].new_empty(shape) for shape in exchange.sent_shapes]
-        exchange.began(exchange.send_back(grads, exchange.sums), grads)
+        exchange.began("backward", exchange.send_back(grads, exchange.sums), grads)
         return (None, *grads)  # nobody reads them: _Start.backward returns exchange.sums

@@ -1,4 +1,11 @@
-"""What a training step computes, and what it waits for."""
+"""What a training step computes, and what it waits for.
+
+"step"                     all of it
+"forward"                  the model and the loss, waits included
+"allreduce"                waits for gradients of the perceptrons
+"alltoall forward"         waits for embeddings; "alltoall backward": for their gradients
+"beside alltoall forward"  what is computed while embeddings may travel; "... backward" likewise
+"""
 
 from __future__ import annotations
 

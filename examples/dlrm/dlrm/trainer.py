@@ -69,7 +69,8 @@ class Trainer:
     def step(self, batch: Minibatch) -> torch.Tensor:
         """The loss of this rank's records, before the update."""
         with self.stopwatch.measure("step"):
-            loss = loss_of(self.model(batch), batch.labels)
+            with self.stopwatch.measure("forward"):
+                loss = loss_of(self.model(batch), batch.labels)
             loss.backward()
             if self._waits_in_backward:
                 self.stopwatch.after_backward()
@@ -100,7 +101,8 @@ class Trainer:
         GradientSync waits and updates by turns. Its "allreduce" is None, and in "compute".
         """
         parts = {name: 1e3 * one / steps for name, one in self.stopwatch.seconds.items()}
-        step, exchange = parts["step"], parts.get("alltoall", 0.0)
+        step = parts["step"]
+        exchange = sum(parts.get(f"alltoall {way}", 0.0) for way in ("forward", "backward"))
         allreduce = None if self._sync else parts.get("allreduce", 0.0)
         compute = step - exchange - (allreduce or 0.0)
         return {"compute": compute, "allreduce": allreduce, "alltoall": exchange, "step": step}
