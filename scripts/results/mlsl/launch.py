@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from links.libraries import across_hosts
@@ -57,10 +59,18 @@ def weft_driver(fabric: str, by: str = "") -> Library:
 
 
 def program(
-    words: list[str], fabric: str, places: list[int], directory: Path, network: Network | None
+    words: list[str],
+    fabric: str,
+    places: list[int],
+    directory: Path,
+    network: Network | None,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> Launch:
-    """A program of Weft's on these hosts; without a network on this one."""
-    told = environment(fabric, directory)
+    """A program of Weft's on these hosts; without a network on this one.
+
+    `more`: further variables of its environment.
+    """
+    told = environment(fabric, directory) | more
     ranks, by = len(places), launcher(fabric)
     if network:
         told["WEFT_INTERFACE"] = "eth0"
