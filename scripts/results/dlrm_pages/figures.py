@@ -25,6 +25,16 @@ def like(turn: Row, **other: object) -> Row:
     return {name: value for name, value in turn.items() if name != "round"} | other
 
 
+def turns(rows: list[Row], **what: object) -> list[Row]:
+    """Turns of steps that were measured, one for all rounds."""
+    found: list[Row] = []
+    for row in of_turn(rows, part="steps", **what):
+        turn = like(row["turn"])
+        if turn not in found:
+            found.append(turn)
+    return found
+
+
 def step_ms(rows: list[Row], turn: Row) -> float | None:
     """Of the slowest rank: the median of the blocks of all rounds."""
     found = [

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dlrm_pages import figures
 from dlrm_pages.cases import BLOCKING, WEFT, Row
+from dlrm_pages.cells import NOTHING
 
 from page import table
-
-NOTHING = "not measured"
 
 
 def goals(rows: list[Row]) -> str:
     """One line for each goal: how many rows reach it, and the worst of them."""
-    own = _own(rows)
+    own = figures.turns(rows, how=WEFT, exchange="alltoall")
     crowded = [t for t in own if not t["rate"] and (figures.share(rows, t) or 0) >= figures.THIRD]
     hosts = [turn for turn in own if turn["rate"]]
     half = [t for t in own if t["dtype"] == "bfloat16" and t["steps"] == BLOCKING]
@@ -31,16 +30,6 @@ def goals(rows: list[Row]) -> str:
         ["AUC: distance from one process", *most(away, figures.AUC_DISTANCE)],
     ]  # fmt: skip
     return table(["", "goal", "rows that reach it", "worst"], lines)
-
-
-def _own(rows: list[Row]) -> list[Row]:
-    """Weft's turns of steps by alltoall, one for all rounds."""
-    found: list[Row] = []
-    for row in figures.of_turn(rows, part="steps", how=WEFT, exchange="alltoall"):
-        turn = figures.like(row["turn"])
-        if turn not in found:
-            found.append(turn)
-    return found
 
 
 def least(values: list[float | None], limit: float) -> list[str]:

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from dlrm_pages import figures
-from dlrm_pages.cases import (
-    ALONE,
-    BLOCKING,
-    COLLECTIVES,
-    GLOO,
-    LIBRARIES,
-    NAMES,
-    SIZES,
-    WEFT,
-    Row,
-)
+from dlrm_pages.cases import ALONE, BLOCKING, GLOO, NAMES, SIZES, Row
+from dlrm_pages.cells import DTYPES, NOTHING, cell
+from dlrm_pages.checks import auc, collectives, equal, memory
 from dlrm_pages.goals import goals
 
 from page import digits, table
-
-NOTHING = "not measured"
-DTYPES = {"float32": "float32", "bfloat16": "bf16", "float64": "float64"}
 
 
 def all_of(rows: list[Row]) -> dict[str, str]:
@@ -35,25 +24,10 @@ def all_of(rows: list[Row]) -> dict[str, str]:
     return found
 
 
-def cell(value: float | None, text: str = "{:.2f}") -> str:
-    """A number, or that there is none."""
-    return NOTHING if value is None else text.format(value)
-
-
 def machine(rows: list[Row]) -> str:
     """The processors that the rows name, and how many rows there are."""
     processors = sorted({row["processor"] for row in rows})
     return f"{'; '.join(processors)}. {len(rows)} turns." if rows else "Not measured yet."
-
-
-def turns(rows: list[Row], **what: object) -> list[Row]:
-    """Turns of steps that were measured, one for all rounds."""
-    found: list[Row] = []
-    for row in figures.of_turn(rows, part="steps", **what):
-        turn = figures.like(row["turn"])
-        if turn not in found:
-            found.append(turn)
-    return found
 
 
 def sizes(rows: list[Row]) -> str:
@@ -79,7 +53,7 @@ def sizes(rows: list[Row]) -> str:
 def steps(rows: list[Row], config: str, hosts: bool) -> str:
     """A line for each variant by alltoall."""
     lines = []
-    for turn in _by_place(turns(rows, config=config, exchange="alltoall")):
+    for turn in _by_place(figures.turns(rows, config=config, exchange="alltoall")):
         if turn["how"] == ALONE or bool(turn["rate"]) is not hosts:
             continue
         lines.append([
@@ -129,7 +103,7 @@ def _wire(rows: list[Row], turn: Row) -> list[str]:
 def exchanges(rows: list[Row]) -> str:
     """The three ways to exchange, where more than one was measured."""
     lines = []
-    for turn in turns(rows, exchange="scatter"):
+    for turn in figures.turns(rows, exchange="scatter"):
         each = [turn | {"exchange": name} for name in ("alltoall", "scatter", "scatter_list")]
         times = [figures.step_ms(rows, one) for one in each]
         waits = [figures.parts(rows, one) for one in each]
@@ -147,7 +121,7 @@ def exchanges(rows: list[Row]) -> str:
 def narrow(rows: list[Row]) -> str:
     """What bf16 leaves of blocking communication."""
     lines = []
-    for turn in turns(rows, dtype="bfloat16", steps=BLOCKING, exchange="alltoall"):
+    for turn in figures.turns(rows, dtype="bfloat16", steps=BLOCKING, exchange="alltoall"):
         if turn["how"] == ALONE:
             continue
         both = [figures.communication(rows, turn | {"dtype": name})
@@ -159,69 +133,3 @@ def narrow(rows: list[Row]) -> str:
         ])  # fmt: skip
     head = ["", "nodes x ranks", "", "float32, ms", "bf16, ms", "ratio"]
     return table(head, lines or [[NOTHING, *[""] * 5]])
-
-
-def equal(rows: list[Row]) -> str:
-    """How far the ranks are from one process."""
-    lines = [
-        [row["turn"]["place"], row["turn"]["exchange"], row["turn"]["dtype"],
-         f"{figures.difference(row):.1e}", f"{figures.RELATIVE[row['turn']['dtype']]:.0e}"]
-        for row in figures.of_turn(rows, part="equal")
-    ]  # fmt: skip
-    head = ["nodes x ranks", "exchange", "", "relative difference", "at most"]
-    return table(head, lines or [[NOTHING, *[""] * 4]])
-
-
-def auc(rows: list[Row]) -> str:
-    """AUC on the planted log."""
-    lines = [
-        [row["turn"]["place"], NAMES[row["turn"]["how"]], DTYPES[row["turn"]["dtype"]],
-         f"{row['auc']:.4f}", cell(figures.auc_distance(rows, row), "{:+.4f}"),
-         f"{row['best']:.4f}"]
-        for row in figures.of_turn(rows, part="auc")
-    ]  # fmt: skip
-    head = ["nodes x ranks", "", "", "AUC", "from one process, float32", "the best possible"]
-    return table(head, lines or [[NOTHING, *[""] * 5]])
-
-
-def memory(rows: list[Row]) -> str:
-    """Tables and the most resident memory of each rank, of overlapping steps in one node."""
-    lines = []
-    for config in SIZES:
-        for place, how in (("1 x 1", ALONE), ("1 x 2", WEFT), ("1 x 4", WEFT)):
-            found = figures.of_turn(rows, part="steps", config=config, place=place, how=how,
-                                    dtype="float32", exchange="alltoall")  # fmt: skip
-            if not found:
-                continue
-            each = found[0]["memory"]
-            names = ("tables", "perceptrons", "resident")
-            columns = [", ".join(f"{one[name] / 1e6:.0f}" for one in each) for name in names]
-            counts = ", ".join(str(len(one["numbers"])) for one in each)
-            lines.append([config, place, counts, *columns,
-                          f"{found[0]['whole_table_bytes'] / 1e6:.0f}"])  # fmt: skip
-    head = ["", "nodes x ranks", "tables of each rank", "their MB", "perceptrons, MB",
-            "most resident, MB", "MB of all tables"]  # fmt: skip
-    return table(head, lines or [[NOTHING, *[""] * 6]])
-
-
-def collectives(rows: list[Row]) -> str:
-    """A line for each of the document's collectives."""
-    lines = []
-    for config, name, whole, counts in COLLECTIVES:
-        for ranks in counts:
-            what = {"config": config, "collective": name, "ranks": ranks}
-            times = {
-                library: figures.collective_ms(rows, **what, library=library)
-                for library in LIBRARIES
-            }
-            mine = times["weft"]
-            others = [time for library, time in times.items() if library != "weft" and time]
-            lines.append([
-                config, f"{name}, {whole:g} MiB", str(ranks),
-                *(digits(time) if time else NOTHING for time in times.values()),
-                cell(mine / min(others) if mine and others else None, "**{:.2f}**"),
-            ])  # fmt: skip
-    return table(
-        ["", "", "ranks", *(f"{name}, ms" for name in LIBRARIES.values()), "Weft over the fastest"],
-        lines,
-    )
