@@ -16,7 +16,7 @@ def goals(rows: list[Row]) -> str:
     hosts = [turn for turn in own if turn["rate"]]
     half = [t for t in own if t["dtype"] == "bfloat16" and t["steps"] == BLOCKING]
     over, bound, narrow = figures.over_gloo, figures.of_bound, figures.narrower
-    equal, auc = figures.of_turn(rows, part="equal"), figures.of_turn(rows, part="auc")
+    equal, auc = figures.of_turn(rows, part="equal"), figures.of_turn(rows, part="auc", how=WEFT)
     fractions = [figures.difference(one) / figures.RELATIVE[one["turn"]["dtype"]] for one in equal]
     away = [abs(d) for one in auc if (d := figures.auc_distance(rows, one)) is not None]
     lines = [
