@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "base/placement.h"
@@ -19,6 +20,11 @@ constexpr std::chrono::microseconds kSpins{50};
 constexpr int kYields = 500;
 constexpr int kLookEvery = 256, kClockEvery = 8;
 constexpr std::chrono::milliseconds kInterruptEvery{20};
+// Where all wait for the wire, a lane that went whenever those above it stand still would get as
+// much of the wire as they. So it stands back while they move: until four times the usual time
+// between two moves has passed, and never longer than this, since they may wait for a late rank.
+constexpr int kTimesBetweenMoves = 4;
+constexpr std::chrono::milliseconds kLongestBack{50};
 
 void pause() {
 #if defined(__x86_64__)
@@ -31,6 +37,18 @@ void pause() {
 }
 
 }  // namespace
+
+void Driven::note_move(Clock::time_point now) {
+  const Clock::duration passed = now - moved_;
+  moved_ = now;
+  // Several moves may follow one arrival: the longer ones count.
+  if (passed < kLongestBack) between_moves_ = std::max(passed, between_moves_ - between_moves_ / 8);
+}
+
+bool Driven::keeps_back(Clock::time_point now) const {
+  const Clock::duration longest = kLongestBack;
+  return pending() && now - moved_ < std::min(kTimesBetweenMoves * between_moves_, longest);
+}
 
 bool Patience::relax() {
   bool look = wait();
@@ -144,10 +162,17 @@ void Engine::queued(bool wake) {
 
 bool Engine::step_all(bool look, Driven::Finished& finished) {
   bool moved = false;
+  const bool several = !driven_.empty() && driven_.back()->outranked();
+  const auto now = several ? Clock::now() : Clock::time_point{};
+  int least = std::numeric_limits<int>::min();  // that is not kept back
   for (auto at = driven_.begin(); at != driven_.end(); ++at) {
     Driven* const driven = *at;
+    if (driven->priority() < least) break;
     const bool outranked = driven->outranked();
-    if (!driven->step(look, outranked ? Pace::kOneTrip : Pace::kFree, finished)) continue;
+    const bool went = driven->step(look, outranked ? Pace::kOneTrip : Pace::kFree, finished);
+    if (several && went) driven->note_move(now);
+    if (several && driven->keeps_back(now)) least = driven->priority();
+    if (!went) continue;
     moved = true;
     if (!outranked) continue;
     // Its equals come before it next time.

@@ -43,8 +43,15 @@ class Driven {
 
  private:
   friend class Engine;
+  void note_move(Clock::time_point now);
+  // Whether it is likely to move again soon, so that those below it stand back.
+  bool keeps_back(Clock::time_point now) const;
+
   const int priority_;
   std::atomic<bool> outranked_{false};
+  // Under the engine's driving_:
+  Clock::time_point moved_{};        // last
+  Clock::duration between_moves_{};  // usually
 };
 
 // How a thread waits: spins a little, yields, then sleeps at the fabric's doorbell. Not at
@@ -140,7 +147,7 @@ class Engine {
   // True if anything moved. Runs completions after the lock is gone.
   bool drive(bool look, bool& driven_by_other);
   // Steps all in the order of their priorities, under driving_. Ends after a trip of one that is
-  // outranked, so that those above it are asked again.
+  // outranked, so that those above it are asked again, and at one that something above keeps back.
   bool step_all(bool look, Driven::Finished& finished);
   void find_outranked();
   bool pending() const;

@@ -23,6 +23,7 @@ HOWS = [
     ALONE, GLOO, WEFT, PHASES, ALLREDUCE, SHARDED, TREE, BF16, MPI, GLOO_BF16, LATE, ONE_LANE,
     SHARDED_PHASES, SHARDED_ONE_LANE, TREE_PHASES, AT_STEP, LITERAL,
 ]  # fmt: skip
+JUDGED = HOWS[:8]
 
 # Images of all ranks together, by the rate. So AlexNet computes 0.25 to 1 of the time of its bytes
 # at 1 Gbit/s. At 10 Gbit/s the update alone takes most of that time.
@@ -53,13 +54,13 @@ TRIAL = Amount(1, 1, 1, 5)
 
 
 def steps_turns(amount: Amount) -> list[Row]:
-    """Variants take turns. What the goals are about comes first."""
+    """Variants take turns. Further rounds have what the goals are about."""
     places = [(model, rate, place) for place in BETWEEN_HOSTS for model in MODELS for rate in RATES]
     return [
         _turn("steps", model=model, rate=rate, place=place, how=how, round=number)
-        for model, rate, place in places
         for number in range(amount.rounds)
-        for how in HOWS
+        for model, rate, place in places
+        for how in (HOWS if number == 0 else JUDGED)
     ]
 
 
@@ -77,9 +78,8 @@ def layers_turns(amount: Amount) -> list[Row]:
 def equal_turns(_: Amount) -> list[Row]:
     """Against one process."""
     return [
-        _turn("equal", model=model, place=place, how=how)
+        _turn("equal", model=model, place="2 x 2", how=how)
         for model in MODELS
-        for place in ("1 x 2", "2 x 2")
         for how in EQUAL_HOWS
     ]
 

@@ -93,14 +93,13 @@ def equal(rows: list[Row]) -> str:
     """How far ranks are from one process."""
     lines = []
     for model in MODELS:
-        for place in ("1 x 2", "2 x 2"):
-            for how in EQUAL_HOWS:
-                own = figures.of_turn(rows, part="equal", model=model, place=place, how=how)
-                if own:
-                    one = own[0]
-                    lines.append([NAMES[model], place, how, f"{one['difference']:.1e}",
-                                  f"{one['moved']:.1e}"])  # fmt: skip
-    return table(["", "place", "way", "of the parameters", "of what training changed"], lines)
+        for how in EQUAL_HOWS:
+            for one in figures.of_turn(rows, part="equal", model=model, how=how):
+                same = f"{one['same_order']:.1e}" if "same_order" in one else ""
+                lines.append([NAMES[model], how, f"{one['difference']:.1e}",
+                              f"{one['moved']:.1e}", same])  # fmt: skip
+    return table(["", "way", "of the parameters", "of what training changed",
+                  "of the parameters; sums in the same order"], lines)  # fmt: skip
 
 
 def node(rows: list[Row]) -> str:

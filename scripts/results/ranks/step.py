@@ -76,7 +76,8 @@ def equal(here: Rank) -> Row:
     """How far the parameters are from those of one process that has all images.
 
     `difference`: the norm of the difference, over the norm of the parameters; `moved`: over the
-    norm of what training has changed.
+    norm of what training has changed; `same_order`: as `difference`, to one process that adds up
+    the shares' gradients in the order of the document's trees, for "flat_tree".
     """
     count = here.asked["equal_steps"]
     steps = Steps(here.asked["model"], here.how)
@@ -95,10 +96,30 @@ def equal(here: Rank) -> Row:
         alone.one(torch.cat([s[0] for s in shares]), torch.cat([s[1] for s in shares]))
     wanted = alone.parameters()
     off = (mine - wanted).norm().item()
-    return {
+    result = {
         "difference": off / wanted.norm().item(),
         "moved": off / (wanted - first).norm().item(),
     }
+    if here.how == "flat_tree":
+        other = (mine - in_order_of_the_trees(here)).norm().item()
+        result["same_order"] = other / wanted.norm().item()
+    return result
+
+
+def in_order_of_the_trees(here: Rank) -> torch.Tensor:
+    """Of one process that adds gradients as four ranks do: 3 to 1, then 1 and 2 to 0."""
+    steps = Steps(here.asked["model"], "none")
+    parameters = list(steps.inner.parameters())
+    for number in range(here.asked["equal_steps"]):
+        shares = []
+        for rank in range(here.size):
+            images, labels = here.batch(rank, number)
+            loss = nn.functional.cross_entropy(steps.net(images), labels)
+            shares.append(torch.autograd.grad(loss, parameters))
+        for parameter, *grads in zip(parameters, *shares, strict=True):
+            parameter.grad = ((grads[0] + (grads[1] + grads[3])) + grads[2]) / here.size
+        steps.optimizer.step()
+    return steps.parameters()
 
 
 def layers(here: Rank) -> Row:
