@@ -57,6 +57,11 @@ void check_same_priority(const std::vector<Asked>& asked) {
   }
 }
 
+Settings with_priority(Settings settings, int priority) {
+  settings.overtaken = priority != 0;
+  return settings;
+}
+
 }  // namespace
 
 struct Communicator::Impl {
@@ -70,9 +75,9 @@ struct Communicator::Impl {
         fabric(fabric),
         engine(Engine::of(fabric)),
         members(std::move(members)),
-        settings(settings),
+        settings(with_priority(settings, priority)),
         interrupt(std::move(interrupt)),
-        planner(rank, size, settings, fabric) {}
+        planner(rank, size, this->settings, fabric) {}
 
   const int rank, size, priority;
   std::atomic<std::chrono::milliseconds::rep> timeout;

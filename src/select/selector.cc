@@ -1,6 +1,7 @@
 #include "select/selector.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "algorithms/registry.h"
 #include "weft/collective.h"
@@ -18,6 +19,10 @@ bool order_shows(const Call& call) {
   return traits_of(call.collective).reduces && rounds && call.op != ReduceOp::kMin &&
          call.op != ReduceOp::kMax;
 }
+
+// Lanes of other priorities go first at the end of a chunk, and the wire is idle for about a chunk
+// when one lane takes it from another. docs/results/caffe_gpi.md has what that is worth.
+constexpr std::size_t kOvertakenChunk = 256 << 10;
 
 // The parameter of algorithms whose sums can cross in the type on the wire.
 constexpr const char* kWire = "wire";
@@ -81,6 +86,7 @@ Selector::Selector(int ranks, const Settings& settings)
       nodes_(settings.nodes()),
       place_(settings.place),
       chunk_(settings.chunk),
+      longest_(settings.overtaken ? kOvertakenChunk : std::numeric_limits<std::size_t>::max()),
       crowded_(settings.crowded),
       reproducible_(settings.reproducible),
       wire_(settings.wire) {
@@ -156,7 +162,7 @@ void Selector::offer(const Row& row, int number) {
     resolved.params = std::move(params);
     // Rows were found where each rank had a core; else a chunk that is waited for changes
     // processes.
-    resolved.chunk = chunk_ ? chunk_ : crowded_ ? 0 : row.use.chunk;
+    resolved.chunk = chunk_ ? chunk_ : crowded_ ? 0 : std::min(row.use.chunk, longest_);
     candidate.use = laid_out(std::move(resolved));
   }
   candidates_[static_cast<std::size_t>(row.collective)].push_back(std::move(candidate));

@@ -78,6 +78,7 @@ class Selector {
   int ranks_, nodes_;
   std::vector<int> place_;
   std::size_t chunk_;
+  std::size_t longest_;  // chunk of a row
   bool crowded_, reproducible_, wire_;
   std::array<std::string, kCollectives> overrides_;
   std::array<std::vector<Candidate>, kCollectives> candidates_;

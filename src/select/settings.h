@@ -29,6 +29,8 @@ struct Settings {
 
   // Ranks outnumber the cores that they have together.
   bool crowded = false;
+  // The communicator has a priority: lanes of others go first, at the end of a chunk.
+  bool overtaken = false;
   // The node, that is the machine, of each rank. Empty: all are on one.
   std::vector<int> place = {};
 

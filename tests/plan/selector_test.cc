@@ -103,6 +103,19 @@ TEST(Selector, LongSymmetricBuffersOfTwoRanks) {
   EXPECT_EQ(chosen(4, call), "reduce/direct");
 }
 
+// Other lanes go first at the end of a chunk.
+TEST(Selector, CallsThatAreOvertakenHaveShortChunks) {
+  const Settings settings{.overtaken = true, .place = {0, 1}};
+  const Call call = call_of(kAllreduce, 1 << 20);
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_level(node=1,chunk=256K)");
+  Settings asked = settings;
+  asked.chunk = 1 << 20;
+  EXPECT_EQ(chosen(2, call, asked), "allreduce/two_level(node=1,chunk=1M)");
+  Call named = call;
+  named.algorithm = "two_level(node=1,chunk=2M)";
+  EXPECT_EQ(chosen(2, named, settings), "allreduce/two_level(node=1,chunk=2M)");
+}
+
 // The hierarchy is the default wherever ranks lie.
 TEST(Selector, BuiltInForSeveralNodes) {
   struct Case {

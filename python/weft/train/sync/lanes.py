@@ -30,10 +30,11 @@ class Lanes:
     def __init__(self, group: CommunicatorGroup | ProcessGroup, count: int) -> None:
         """Collective over `group`. The first of `count` lanes of gradients overtakes the rest."""
         if isinstance(group, CommunicatorGroup):
-            made = _same_ranks(group.comm, group.comm.priority + count)
+            made = _same_ranks(group.comm, group.comm.priority + count + 1)
         else:
-            made = Communicator.from_group(group.group, priority=count)
-        # The words of a round are short, and the first layer's update needs them.
+            made = Communicator.from_group(group.group, priority=count + 1)
+        # The words of a round are short, and the first layer's update needs them. No lane has the
+        # priority 0, whose chunks may be longer.
         self.control = made
         self.data = [_same_ranks(made, made.priority - 1 - lane) for lane in range(count)]
         self.dead = ""
