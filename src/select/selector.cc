@@ -22,7 +22,7 @@ bool order_shows(const Call& call) {
 
 // Lanes of other priorities go first at the end of a chunk, and the wire is idle for about a chunk
 // when one lane takes it from another. docs/results/caffe_gpi.md has what that is worth.
-constexpr std::size_t kOvertakenChunk = 256 << 10;
+constexpr std::size_t kOvertakenChunk = 512 << 10;
 
 // The parameter of algorithms whose sums can cross in the type on the wire.
 constexpr const char* kWire = "wire";

@@ -107,7 +107,7 @@ TEST(Selector, LongSymmetricBuffersOfTwoRanks) {
 TEST(Selector, CallsThatAreOvertakenHaveShortChunks) {
   const Settings settings{.overtaken = true, .place = {0, 1}};
   const Call call = call_of(kAllreduce, 1 << 20);
-  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_level(node=1,chunk=256K)");
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_level(node=1,chunk=512K)");
   Settings asked = settings;
   asked.chunk = 1 << 20;
   EXPECT_EQ(chosen(2, call, asked), "allreduce/two_level(node=1,chunk=1M)");
