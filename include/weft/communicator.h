@@ -54,7 +54,8 @@ struct CommunicatorOptions {
   std::string wire = {};
   // Where communicators of one fabric have calls under way at the same time, those of the highest
   // priority go first. Whenever they can go, a call of a lower priority stops at the end of a
-  // chunk. Equal on all ranks, else InvalidArgument on all.
+  // chunk. With a priority other than 0 chunks are short. Equal on all ranks, else InvalidArgument
+  // on all.
   int priority = 0;
   // The thread that carries on asynchronous calls. The communicators of a fabric share it: the
   // first one says what it is like, and a later one that asks for another throws InvalidArgument.

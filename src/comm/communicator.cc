@@ -58,7 +58,7 @@ void check_same_priority(const std::vector<Asked>& asked) {
 }
 
 Settings with_priority(Settings settings, int priority) {
-  settings.overtaken = priority != 0;
+  settings.has_priority = priority != 0;
   return settings;
 }
 

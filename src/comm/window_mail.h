@@ -60,6 +60,7 @@ class WindowMail : public Driven {
 
   bool step(bool look, Pace pace, Finished& finished) override;
   bool pending() const override { return driven_.load(std::memory_order_acquire); }
+  bool busy() const override { return outstanding() > 0; }
 
  private:
   using Owned = std::unique_ptr<Put>;

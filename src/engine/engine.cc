@@ -23,8 +23,9 @@ constexpr std::chrono::milliseconds kInterruptEvery{20};
 // Where all wait for the wire, a lane that went whenever those above it stand still would get as
 // much of the wire as they. So it stands back while they move: until four times the usual time
 // between two moves has passed, and never longer than this, since they may wait for a late rank.
+// After so long it goes once in any case.
 constexpr int kTimesBetweenMoves = 4;
-constexpr std::chrono::milliseconds kLongestBack{50};
+constexpr std::chrono::milliseconds kLongestBack{20};
 
 void pause() {
 #if defined(__x86_64__)
@@ -38,16 +39,21 @@ void pause() {
 
 }  // namespace
 
-void Driven::note_move(Clock::time_point now) {
-  const Clock::duration passed = now - moved_;
-  moved_ = now;
-  // Several moves may follow one arrival: the longer ones count.
-  if (passed < kLongestBack) between_moves_ = std::max(passed, between_moves_ - between_moves_ / 8);
+void Driven::note_step(bool went, Clock::time_point now) {
+  if (went) {
+    const Clock::duration passed = now - moved_;
+    // Several moves may follow one arrival: the longer times count.
+    if (busy_since_ && passed < kLongestBack)
+      between_moves_ = std::max(passed, between_moves_ - between_moves_ / 8);
+    moved_ = now;
+    busy_since_ = true;
+  }
+  busy_since_ = busy_since_ && busy();
 }
 
 bool Driven::keeps_back(Clock::time_point now) const {
   const Clock::duration longest = kLongestBack;
-  return pending() && now - moved_ < std::min(kTimesBetweenMoves * between_moves_, longest);
+  return busy() && now - moved_ < std::min(kTimesBetweenMoves * between_moves_, longest);
 }
 
 bool Patience::relax() {
@@ -161,17 +167,20 @@ void Engine::queued(bool wake) {
 }
 
 bool Engine::step_all(bool look, Driven::Finished& finished) {
-  bool moved = false;
+  bool moved = false, stands_back = false;
   const bool several = !driven_.empty() && driven_.back()->outranked();
   const auto now = several ? Clock::now() : Clock::time_point{};
   int least = std::numeric_limits<int>::min();  // that is not kept back
   for (auto at = driven_.begin(); at != driven_.end(); ++at) {
     Driven* const driven = *at;
-    if (driven->priority() < least) break;
+    if (driven->priority() < least) {
+      stands_back = may_stand_back(now);
+      if (stands_back) break;
+    }
     const bool outranked = driven->outranked();
     const bool went = driven->step(look, outranked ? Pace::kOneTrip : Pace::kFree, finished);
-    if (several && went) driven->note_move(now);
-    if (several && driven->keeps_back(now)) least = driven->priority();
+    if (several) driven->note_step(went, now);
+    if (several && driven->keeps_back(now)) least = std::max(least, driven->priority());
     if (!went) continue;
     moved = true;
     if (!outranked) continue;
@@ -181,7 +190,13 @@ bool Engine::step_all(bool look, Driven::Finished& finished) {
     std::rotate(at, at + 1, below);
     break;
   }
+  if (!stands_back) back_since_ = {};
   return moved;
+}
+
+bool Engine::may_stand_back(Clock::time_point now) {
+  if (back_since_ == Clock::time_point{}) back_since_ = now;
+  return now - back_since_ < kLongestBack;
 }
 
 bool Engine::drive(bool look, bool& driven_by_other) {

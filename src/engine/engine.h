@@ -35,6 +35,8 @@ class Driven {
   virtual bool step(bool look, Pace pace, Finished& finished) = 0;
   // Whether there is anything to drive.
   virtual bool pending() const = 0;
+  // Whether work of its own is under way, for which others may have to stand back.
+  virtual bool busy() const { return pending(); }
 
   int priority() const { return priority_; }
   // Whether something of a higher priority is attached. relaxed: who misses a change is as one that
@@ -43,7 +45,8 @@ class Driven {
 
  private:
   friend class Engine;
-  void note_move(Clock::time_point now);
+  // After each step: whether it went.
+  void note_step(bool went, Clock::time_point now);
   // Whether it is likely to move again soon, so that those below it stand back.
   bool keeps_back(Clock::time_point now) const;
 
@@ -51,7 +54,8 @@ class Driven {
   std::atomic<bool> outranked_{false};
   // Under the engine's driving_:
   Clock::time_point moved_{};        // last
-  Clock::duration between_moves_{};  // usually
+  bool busy_since_ = false;          // since then
+  Clock::duration between_moves_{};  // usually, while busy
 };
 
 // How a thread waits: spins a little, yields, then sleeps at the fabric's doorbell. Not at
@@ -147,9 +151,11 @@ class Engine {
   // True if anything moved. Runs completions after the lock is gone.
   bool drive(bool look, bool& driven_by_other);
   // Steps all in the order of their priorities, under driving_. Ends after a trip of one that is
-  // outranked, so that those above it are asked again, and at one that something above keeps back.
+  // outranked, so that those above it are asked again, and at one that stands back.
   bool step_all(bool look, Driven::Finished& finished);
   void find_outranked();
+  // Something stands back now. True until it has done so for long enough.
+  bool may_stand_back(Clock::time_point now);
   bool pending() const;
   void loop();
 
@@ -157,9 +163,10 @@ class Engine {
   ArenaPool arenas_;
   std::atomic<bool> crowded_{false};
 
-  std::mutex driving_;           // held while stepping
-  std::vector<Driven*> driven_;  // under driving_; the highest priority first
-  int finishing_ = 0;            // under driving_: threads that call callbacks
+  std::mutex driving_;              // held while stepping
+  std::vector<Driven*> driven_;     // under driving_; the highest priority first
+  int finishing_ = 0;               // under driving_: threads that call callbacks
+  Clock::time_point back_since_{};  // under driving_: something stands back; else the epoch
 
   std::mutex mutex_;  // the rest
   std::condition_variable wake_;

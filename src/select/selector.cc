@@ -22,7 +22,7 @@ bool order_shows(const Call& call) {
 
 // Lanes of other priorities go first at the end of a chunk, and the wire is idle for about a chunk
 // when one lane takes it from another. docs/results/caffe_gpi.md has what that is worth.
-constexpr std::size_t kOvertakenChunk = 512 << 10;
+constexpr std::size_t kChunkWithPriority = 512 << 10;
 
 // The parameter of algorithms whose sums can cross in the type on the wire.
 constexpr const char* kWire = "wire";
@@ -86,7 +86,8 @@ Selector::Selector(int ranks, const Settings& settings)
       nodes_(settings.nodes()),
       place_(settings.place),
       chunk_(settings.chunk),
-      longest_(settings.overtaken ? kOvertakenChunk : std::numeric_limits<std::size_t>::max()),
+      longest_(settings.has_priority ? kChunkWithPriority
+                                     : std::numeric_limits<std::size_t>::max()),
       crowded_(settings.crowded),
       reproducible_(settings.reproducible),
       wire_(settings.wire) {

@@ -29,8 +29,9 @@ struct Settings {
 
   // Ranks outnumber the cores that they have together.
   bool crowded = false;
-  // The communicator has a priority: lanes of others go first, at the end of a chunk.
-  bool overtaken = false;
+  // The communicator has a priority other than 0: there are others, and lanes give way to each
+  // other at the end of a chunk.
+  bool has_priority = false;
   // The node, that is the machine, of each rank. Empty: all are on one.
   std::vector<int> place = {};
 

@@ -104,8 +104,8 @@ TEST(Selector, LongSymmetricBuffersOfTwoRanks) {
 }
 
 // Other lanes go first at the end of a chunk.
-TEST(Selector, CallsThatAreOvertakenHaveShortChunks) {
-  const Settings settings{.overtaken = true, .place = {0, 1}};
+TEST(Selector, CallsWithAPriorityHaveShortChunks) {
+  const Settings settings{.has_priority = true, .place = {0, 1}};
   const Call call = call_of(kAllreduce, 1 << 20);
   EXPECT_EQ(chosen(2, call, settings), "allreduce/two_level(node=1,chunk=512K)");
   Settings asked = settings;

@@ -301,9 +301,10 @@ def test_updates_during_the_backward_pass(team, strategy, case):
 def test_updates_during_the_backward_pass_cannot_be_taken_back(team, script):
     ranks = team(2)
     ranks.start(too_late, script)
-    for outcome in ranks.finish():
-        assert isinstance(outcome.error, (InvalidArgument, Aborted, PeerLost)), outcome.story()
-        assert 'update="' in str(outcome.error) or script is rate_changed_before_step
+    master, other = ranks.finish()
+    assert isinstance(master.error, InvalidArgument), master.story()
+    assert 'update="backward"' in str(master.error) or 'update="step"' in str(master.error)
+    assert isinstance(other.error, (InvalidArgument, Aborted, PeerLost)), other.story()
 
 
 def too_late(job, script):

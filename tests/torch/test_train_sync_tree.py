@@ -97,9 +97,8 @@ def test_of_the_pieces_that_wait_the_first_of_the_model_goes_first():
     assert said[8:] == ["put 5"]
 
 
-def delayed(job, fabric):
-    """Ranks stand still at random; the last one begins each iteration when it has its model."""
-    prepare(job)
+def long_layers():
+    """A model with layers of several pieces, and its optimizer."""
     torch.manual_seed(3)
     model = torch.nn.Sequential(
         torch.nn.Linear(64, 3000),
@@ -107,14 +106,23 @@ def delayed(job, fabric):
         torch.nn.Linear(3000, 700),
         torch.nn.Linear(700, 5),
     )
-    stepper = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    return model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+
+def inputs_of(number, rank):
+    return torch.randn(8, 64, generator=torch.Generator().manual_seed(number * 10 + rank))
+
+
+def delayed(job, fabric):
+    """Ranks stand still at random; the last one begins each iteration when it has its model."""
+    prepare(job)
+    model, stepper = long_layers()
     late = random.Random(job.rank)
     with job.communicator(fabric=fabric) as comm:
         sync = weft.train.GradientSync(model, stepper, "tree", group=comm, bucket_bytes=1000)
         for number in range(6):
-            x = torch.randn(8, 64, generator=torch.Generator().manual_seed(number * 10 + job.rank))
             time.sleep(late.random() / 20)
-            model(x).square().mean().backward()
+            model(inputs_of(number, job.rank)).square().mean().backward()
             sync.step()
             sync.zero_grad()
         sync.close()
@@ -129,6 +137,14 @@ def test_pieces_of_long_layers_arrive_whole(team, fabric, ranks):
     results = team(ranks).run(delayed, fabric)
     for other in results[1:]:
         assert all((a == b).all() for a, b in zip(other, results[0], strict=True))
+    torch.set_num_threads(1)
+    model, stepper = long_layers()
+    for number in range(6):
+        for rank in range(ranks):
+            (model(inputs_of(number, rank)).square().mean() / ranks).backward()
+        stepper.step()
+        stepper.zero_grad()
+    assert farthest(results[0], content(model)) < 1e-4
 
 
 def died(job):
@@ -263,3 +279,83 @@ def test_ranks_of_nodes_are_joined_first(update):
 def places(job):
     with job.communicator() as comm:
         return comm.place
+
+
+def written(job, update):
+    """Parameters are written right after finish(), while pieces of them may still wait."""
+    prepare(job)
+    tree_memory.PIECE, usual = 64, tree_memory.PIECE
+    try:
+        model = Convolutions()
+        stepper = make_optimizer("SGD", model)
+        with synchronized(job, model, stepper, "tree", update=update, bucket_bytes=1) as sync:
+            for number in range(4):
+                loss_of(model, *share(job, number)).backward()
+                loss_of(model, *share(job, number)).backward() if update == "step" else None
+                sync.step()
+                sync.finish()
+                sync.zero_grad()
+                scale(model)
+            return content(model)
+    finally:
+        tree_memory.PIECE = usual
+
+
+def scale(model):
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(0.9)
+
+
+@pytest.mark.parametrize("update", ["step", "backward"])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_what_finish_gives_back_may_be_written(team, ranks, update):
+    results = team(ranks).run(written, update)
+    torch.set_num_threads(1)
+    model = Convolutions()
+    stepper = OPTIMIZERS["SGD"](model.parameters())
+    for number in range(4):
+        times = 2 if update == "step" else 1
+        for parameter, grad in zip(
+            model.parameters(), mean_gradients(model, number, ranks), strict=True
+        ):
+            parameter.grad = times * grad
+        stepper.step()
+        scale(model)
+    for parameters in results:
+        assert farthest(parameters, content(model)) < 1e-5
+
+
+def halfway(job, call):
+    """Something that needs whole parameters, between backward() and step()."""
+    prepare(job)
+    model = Convolutions()
+    stepper = make_optimizer("SGD", model)
+    with job.communicator() as comm:
+        sync = weft.train.GradientSync(model, stepper, "tree", update="backward", group=comm)
+        loss_of(model, *share(job, 0)).backward()
+        with pytest.raises(
+            weft.InvalidArgument, match=r"step\(\) was not called after the backward"
+        ):
+            call(sync)
+        if call is not CLOSE:  # it goes on
+            sync.step()
+            sync.close()
+
+
+CLOSE = weft.train.GradientSync.close
+WHOLE = [
+    weft.train.GradientSync.finish,
+    weft.train.GradientSync.state_dict,
+    lambda sync: sync.load_state_dict({}),
+    CLOSE,
+]
+
+
+@pytest.mark.parametrize("number", range(len(WHOLE)))
+def test_parameters_are_not_whole_before_step(team, number):
+    team(2).run(halfway_of, number)
+
+
+def halfway_of(job, number):
+    halfway(job, WHOLE[number])

@@ -77,6 +77,42 @@ TEST_F(EnginePriority, ABlockedOneLetsLowerOnesGo) {
   EXPECT_EQ(trace, "llhhlll");
 }
 
+// Lets something move each time that `period` has passed, and not in between.
+std::function<bool()> each(std::chrono::milliseconds period) {
+  return [period, next = Clock::time_point{}]() mutable {
+    if (Clock::now() < next) return true;
+    next = Clock::now() + period;
+    return false;
+  };
+}
+
+TEST_F(EnginePriority, OneThatMovesKeepsLowerOnesBackBetweenItsMoves) {
+  Traced low(*engine, 0, 'l', 1 << 30, trace), high(*engine, 1, 'h', 5, trace);
+  high.blocked = each(std::chrono::milliseconds(4));
+  ASSERT_TRUE(engine->drive_until([&] { return !high.pending(); },
+                                  Clock::now() + std::chrono::seconds(20), {}));
+  const std::size_t second = trace.find('h', 1);
+  EXPECT_EQ(trace.substr(second, 4), "hhhh") << "from the second on its pace is known";
+}
+
+TEST_F(EnginePriority, OneThatStandsStillKeepsNobodyBackForLong) {
+  Traced low(*engine, 0, 'l', 1 << 30, trace), high(*engine, 1, 'h', 1 << 30, trace);
+  int moves = 0;
+  high.blocked = [&, when = each(std::chrono::milliseconds(4))]() mutable {
+    return moves == 4 || when() || (++moves, false);
+  };
+  const auto deadline = Clock::now() + std::chrono::seconds(20);
+  const auto goes = [&] { return moves == 4 && trace.ends_with("l"); };
+  EXPECT_TRUE(engine->drive_until(goes, deadline, {}));
+}
+
+TEST_F(EnginePriority, OneThatAlwaysMovesDoesNotStarveOthers) {
+  Traced low(*engine, 0, 'l', 4, trace), high(*engine, 1, 'h', 1 << 30, trace);
+  high.blocked = each(std::chrono::milliseconds(8));
+  const auto deadline = Clock::now() + std::chrono::seconds(20);
+  EXPECT_TRUE(engine->drive_until([&] { return !low.pending(); }, deadline, {}));
+}
+
 TEST_F(EnginePriority, OutrankedEqualsTakeTurns) {
   Traced a(*engine, 0, 'a', 3, trace), b(*engine, 0, 'b', 3, trace), c(*engine, 0, 'c', 3, trace);
   Traced high(*engine, 1, 'h', 0, trace);

@@ -136,4 +136,4 @@ def skew(rows: list[Row]) -> str:
             told = "; ".join(", ".join(digits(gap) for gap in rank) for rank in gaps)
             lines.append([how, told, digits(1e3 * row["seconds"])])
     return table(["", "ms from the end of backward to the next forward pass: rank 0; rank 1",
-                  "four steps, ms"], lines)  # fmt: skip
+                  "six steps, ms"], lines)  # fmt: skip

@@ -25,6 +25,8 @@ from weft.train.sync.words import Words
 class Allreduce:
     """`Strategy` "allreduce"."""
 
+    halfway = False
+
     def __init__(self, layout: Layout, lanes: Lanes, updates: Updates, words: Words) -> None:
         self._lanes, self._updates, self._words = lanes, updates, words
         self._requests: dict[Bucket, Request] = {}
@@ -72,6 +74,9 @@ class Allreduce:
             self._updates.run(values, chosen)
         for slot in cleared:
             slot.parameter.grad = None
+
+    def quiet(self) -> None:
+        pass  # a collective that has ended reads nothing
 
     def norm(self, buckets: list[Bucket], norm_type: float) -> Any:
         import torch

@@ -62,7 +62,8 @@ class GradientSync:
         update: when a tree's master updates a layer. "step": once `step()` was called.
             "backward": as soon as the sum of its gradients is there, during the backward pass, so
             that models come down while gradients go up. `step()` must then follow each backward
-            pass, and nothing may change gradients or hyperparameters between the two: no clipping.
+            pass. Between the two nothing may read parameters or run the model, and nothing may
+            change gradients or hyperparameters: no clipping.
         wait: "forward": a layer is waited for, and updated, just before its next forward pass.
             "step": all are in `step()`. None: "forward" with overlap, if the optimizer is one of
             torch's that may update parameters one after another, and has no hooks on its step.
@@ -212,7 +213,12 @@ class GradientSync:
 
         Local: other ranks need not call it. Call it before evaluation, before saving, and before
         anything else that reads or writes parameters or gradients.
+
+        Raises:
+            InvalidArgument: with update="backward", between backward() and step().
         """
+        if self._strategy.halfway:
+            raise InvalidArgument(self._of_halfway())
         self._lanes.guard(self._finish)
 
     def state_dict(self) -> dict[str, Any]:
@@ -240,12 +246,23 @@ class GradientSync:
         if self._closed:
             return
         self._closed = True
+        halfway = self._strategy.halfway and not self._lanes.dead
+        if halfway:
+            self._lanes.end(self._of_halfway())
         if not self._lanes.dead:
             self.finish()
             self._lanes.guard(self._strategy.close)
             self._updates.close()
         self._passes.close()
         self._lanes.close()
+        if halfway:
+            raise InvalidArgument(self._of_halfway())
+
+    def _of_halfway(self) -> str:
+        return (
+            f'rank {self._lanes.rank}: {WHO}: update="backward", and step() was not called after '
+            "the backward pass, which has updated layers: call it first"
+        )
 
     def __enter__(self) -> GradientSync:
         return self
@@ -288,6 +305,7 @@ class GradientSync:
             self._rounds.show()
         for slot in self._layout.slots:
             slot.entered = True
+        self._strategy.quiet()
 
     def _finish_updates(self) -> None:
         for bucket in list(self._pending):

@@ -33,8 +33,8 @@ class Lanes:
             made = _same_ranks(group.comm, group.comm.priority + count + 1)
         else:
             made = Communicator.from_group(group.group, priority=count + 1)
-        # The words of a round are short, and the first layer's update needs them. No lane has the
-        # priority 0, whose chunks may be longer.
+        # The words of a round are short, and the first layer's update needs them. With a group of
+        # priority 0 all lanes have another one, and so short chunks.
         self.control = made
         self.data = [_same_ranks(made, made.priority - 1 - lane) for lane in range(count)]
         self.dead = ""

@@ -32,6 +32,8 @@ from weft.train.sync.words import Words
 class Sharded:
     """`Strategy` "sharded"."""
 
+    halfway = False
+
     def __init__(self, layout: Layout, lanes: Lanes, updates: Updates, words: Words) -> None:
         self._layout, self._lanes, self._updates, self._words = layout, lanes, updates, words
         self._shards: dict[Bucket, Shard] = {}
@@ -96,6 +98,9 @@ class Sharded:
     def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
         if request := self._gathering.pop(bucket, None):
             self._lanes.wait(request)
+
+    def quiet(self) -> None:
+        pass  # a collective that has ended reads nothing
 
     def norm(self, buckets: list[Bucket], norm_type: float) -> Any:
         import torch

@@ -39,6 +39,13 @@ class Strategy(Protocol):
     def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
         """The bucket's parameters are up to date when this returns."""
 
+    def quiet(self) -> None:
+        """No other rank reads parameters here any more: the program may write them."""
+
+    @property
+    def halfway(self) -> bool:
+        """Whether some parameters have the next update, and `begin_update` has not been called."""
+
     def norm(self, buckets: list[Bucket], norm_type: float) -> Any:
         """The norm of all settled gradients: a tensor of one element. Collective if need be."""
 

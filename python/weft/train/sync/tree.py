@@ -15,10 +15,11 @@ first.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
-from weft.errors import InvalidArgument
+from weft.errors import InvalidArgument, PeerLost
 from weft.train.sync.lanes import Lanes
 from weft.train.sync.layout import Bucket, Layout, Slot
 from weft.train.sync.strategy import Hyperparameters
@@ -64,9 +65,9 @@ class Tree:
             lanes.guard,
         )
         self._sent = dict.fromkeys(layout.buckets, 0)
-        self._taken = dict.fromkeys(layout.buckets, 0)
+        self._stepped = dict.fromkeys(layout.buckets, 0)
         self._going_up: set[Bucket] = set()
-        self._untaken: set[Bucket] = set()
+        self._not_stepped: set[Bucket] = set()
         self._worker.begin()
 
     def shape(self, rank: int) -> Shape:
@@ -97,17 +98,17 @@ class Tree:
 
     def prepare(self, bucket: Bucket) -> None:
         if self._early:
-            self._early.begin(bool(self._untaken))
-        if self._untaken:
+            self._early.begin(bool(self._not_stepped))
+        if self._not_stepped:
             # No step took the last gradients. Their way up ends before the next ones take it.
             self._lanes.control.barrier()
-            self._untaken.clear()
+            self._not_stepped.clear()
 
     def start(self, bucket: Bucket) -> None:
         if bucket.length == 0:
             return
         self._refuse_moved(bucket)
-        self._untaken.add(bucket)
+        self._not_stepped.add(bucket)
         self._sent[bucket] += 1
         self._going_up.add(bucket)
         self._worker.hand_over(bucket)
@@ -117,13 +118,13 @@ class Tree:
     def settle(self, bucket: Bucket) -> None:
         if bucket not in self._going_up:
             return
-        if self._taken[bucket] < self._sent[bucket]:  # else tree_worker.py says why it is settled
+        if self._stepped[bucket] < self._sent[bucket]:  # else tree_worker.py says why it is settled
             self._await(self._places.handed_over(bucket), bucket)
         self._going_up.discard(bucket)
         self._leave_to_master(bucket)
 
     def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
-        self._untaken.clear()
+        self._not_stepped.clear()
         rest = buckets
         if self._early:
             rest = self._early.end(buckets, values)
@@ -135,6 +136,7 @@ class Tree:
         if not later:
             for bucket in buckets:
                 self.finish_update(bucket, values)
+            self.quiet()
 
     def _allow(self, buckets: list[Bucket], values: Hyperparameters) -> None:
         self._worker.allow(
@@ -148,7 +150,17 @@ class Tree:
     def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
         if bucket.length:
             self._await(self._places.up_to_date(bucket), bucket)
-            self._taken[bucket] = self._sent[bucket]
+            self._stepped[bucket] = self._sent[bucket]
+
+    def quiet(self) -> None:
+        with contextlib.suppress(PeerLost):  # who has left reads nothing
+            for bucket, number in self._stepped.items():
+                if number:
+                    self._window.wait_signal(self._places.passed_on(bucket), number)
+
+    @property
+    def halfway(self) -> bool:
+        return self._early is not None and self._early.begun
 
     def norm(self, buckets: list[Bucket], norm_type: float) -> Any:
         """The master's, which alone has the sums. Collective."""

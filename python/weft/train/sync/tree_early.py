@@ -22,7 +22,8 @@ class EarlyUpdates:
         self.values: Hyperparameters = []
         """Of this round."""
         self._updated: set[Bucket] = set()
-        self._begun = False
+        self.begun = False
+        """Whether layers may have been updated for a step that has not been called."""
 
     def begin(self, untaken: bool) -> None:
         """A round begins. untaken: `step()` has not taken the gradients of the one before."""
@@ -32,18 +33,19 @@ class EarlyUpdates:
                 "after a backward pass, which has updated layers: call it after each, or have all "
                 'but the last under no_sync(), or use update="step"'
             )
-        if not self._begun:
-            self._begun, self.values = True, self._updates.hyperparameters()
-            self._updated.clear()
+        if not self.begun:
+            self.begun, self.values = True, self._updates.hyperparameters()
 
     def may_update(self, bucket: Bucket) -> bool:
         """Whether all gradients of the bucket are there: each of its parameters is then used.
 
-        If some are missing, only the end of the round says whether another rank has them.
+        If some are missing, only the end of the round says whether another rank has them. The same
+        goes for a frozen parameter that has kept a gradient.
         """
-        trained = [slot for slot in bucket.slots if slot.parameter.requires_grad]
-        if not all(slot.arrived for slot in trained):
-            return False
+        for slot in bucket.slots:
+            trained, kept = slot.parameter.requires_grad, slot.parameter.grad is not None
+            if not slot.arrived and (trained or kept):
+                return False
         for slot in bucket.slots:
             slot.used = slot.arrived
         self._updated.add(bucket)
@@ -51,14 +53,15 @@ class EarlyUpdates:
 
     def end(self, buckets: list[Bucket], values: Hyperparameters) -> list[Bucket]:
         """`step()` was called, with these hyperparameters; the buckets that wait for it."""
-        self._begun = False
-        if self._updated and not _equal(values, self.values):
+        self.begun = False
+        updated, self._updated = self._updated, set()
+        if updated and not _equal(values, self.values):
             raise InvalidArgument(
                 f"rank {self._rank}: GradientSync: hyperparameters were changed between backward() "
                 'and step(), and update="backward" has used the old ones: change them after '
                 'step(), or use update="step"'
             )
-        return [bucket for bucket in buckets if bucket not in self._updated]
+        return [bucket for bucket in buckets if bucket not in updated]
 
 
 def _equal(one: Hyperparameters, other: Hyperparameters) -> bool:

@@ -4,7 +4,7 @@
     signals   the program has something | taken by parent | taken by receiver 0 ... |
               bucket is ready ... | model's piece is here ... |
               piece from child 0 is here ... | from child 1 ... |
-              versions: bucket was handed over ..., bucket is up to date ...
+              versions: bucket was handed over ..., is up to date ..., was passed on ...
 
 Signals before the versions are set by a put and reset by the rank that takes what it brought. Those
 of pieces that a peer has taken count them. Versions only grow. The order of everything follows from
@@ -108,17 +108,21 @@ class Places:
         return 1 + len(self.targets) + len(self.buckets) + pieces
 
     def handed_over(self, bucket: Bucket) -> int:
-        """The round whose gradients the parent has taken; at the master, that are added up."""
+        """The round whose gradients are with the parent; at the master, are added up."""
         return self.awaited + bucket.number
 
     def up_to_date(self, bucket: Bucket) -> int:
         """The round whose update the bucket's parameters have."""
         return self.awaited + len(self.buckets) + bucket.number
 
+    def passed_on(self, bucket: Bucket) -> int:
+        """The round whose parameters all receivers have taken: they may be written here."""
+        return self.awaited + 2 * len(self.buckets) + bucket.number
+
     @property
     def signals(self) -> int:
         """Of the window."""
-        return self.awaited + 2 * len(self.buckets)
+        return self.awaited + 3 * len(self.buckets)
 
 
 class Memory:

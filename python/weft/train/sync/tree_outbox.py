@@ -33,7 +33,11 @@ class Outbox:
         self._go_on()
 
     def note_taken(self, count: int) -> None:
-        """The peer has taken so many further pieces, in the order in which they were put."""
+        """The peer has taken so many further pieces.
+
+        It may have taken them in another order than they were put. They arrived in that order, so
+        all that were put before one of them have arrived with it.
+        """
         for _ in range(count):
             self._under_way.popleft()()
         self._go_on()

@@ -6,9 +6,9 @@ and the program has called step(), and sends it down. So the same layer goes up 
 once. There is no barrier.
 
 A peer says when it has taken a piece, so that few are under way and the next one is chosen late
-(tree_outbox.py). That memory may be written again needs no such word. A new model of a piece is
-made from the gradients that all ranks have of it. When it arrives somewhere, this is known of every
-rank:
+(tree_outbox.py). Between two steps nothing else has to be known before memory is written again. A
+new model of a piece is made from the gradients that all ranks have of it. When it arrives
+somewhere, this is known of every rank:
 
 - Its gradients of the piece's bucket were complete: it hands over whole buckets. Its backward pass
   was done with the bucket's parameters, so the new ones may overwrite them.
@@ -18,7 +18,8 @@ rank:
   arrived, and their sources may be overwritten.
 
 A rank that computes several gradients before a step has no new model between them. It waits until
-its parent has taken them, and a barrier says that all sums are done (tree.py).
+its parent has taken them, and a barrier says that all sums are done (tree.py). A program that
+writes parameters itself first waits until all receivers have them.
 """
 
 from __future__ import annotations
@@ -96,6 +97,9 @@ class TreeWorker:
         }
         self._going_up = {bucket: len(places.of_bucket[bucket]) for bucket in places.buckets}
         self._coming = dict(self._going_up)
+        receivers = len(places.shape.receivers)
+        self._leaving = {bucket: receivers * count for bucket, count in self._going_up.items()}
+        self._to_leave = dict(self._leaving)
         self._sums = dict.fromkeys(places.buckets, 0)
         self._allowed: dict[Bucket, tuple[int, Any]] = {}
         self._orders: deque[dict[Bucket, tuple[int, Any]] | None] = deque()
@@ -246,7 +250,8 @@ class TreeWorker:
         """The new parameters of the piece are in place here."""
         for receiver in self._places.shape.receivers:
             signal, data = self._peers[receiver].model(piece), now.memory.parameter_bytes
-            self._send(receiver, piece, data, piece.offset, signal, _nothing)
+            passed_on = partial(self._is_passed_on, piece.bucket, now.summed)
+            self._send(receiver, piece, data, piece.offset, signal, passed_on)
         self._coming[piece.bucket] -= 1
         if self._coming[piece.bucket] == 0:
             self._coming[piece.bucket] = len(self._places.of_bucket[piece.bucket])
@@ -259,10 +264,15 @@ class TreeWorker:
             now = time.perf_counter_ns()
             recorder.span(COMMUNICATION, "tree", self._begun[bucket], now, bucket.layers())
         self._tell(self._places.up_to_date(bucket), number)
+        if not self._places.shape.receivers:
+            self._tell(self._places.passed_on(bucket), number)
+
+    def _is_passed_on(self, bucket: Bucket, number: int) -> None:
+        """A receiver has a piece of the model."""
+        self._to_leave[bucket] -= 1
+        if self._to_leave[bucket] == 0:
+            self._to_leave[bucket] = self._leaving[bucket]
+            self._tell(self._places.passed_on(bucket), number)
 
     def _tell(self, signal: int, number: int) -> None:
         self._window.signal(self._window.rank, signal, number)
-
-
-def _nothing() -> None:
-    """To do once a peer has taken a model: its memory is written by the next one only."""
