@@ -121,6 +121,12 @@ def slowdown(rows: list[Row], place: str, cores: str) -> float | None:
     return median(row["beside"] / row["alone"] for row in own) if own else None
 
 
+def collective_ms(rows: list[Row], place: str, cores: str) -> float | None:
+    """Of an allreduce of 16 MiB beside that computation."""
+    own = of_turn(rows, part="worker", place=place, cores=cores)
+    return 1e3 * median(row["collective"] for row in own) if own else None
+
+
 def starts_of_forward(trace: Row) -> list[list[float]]:
     """By rank, of each step but the last: ms from the end of backward to the next forward pass."""
     found: dict[int, list[tuple[float, float, str]]] = {}

@@ -120,11 +120,14 @@ def worker(rows: list[Row]) -> str:
     """How much longer the computation takes."""
     lines = []
     for place, named in (("1 x 2", "shared memory"), ("2 x 1", "network")):
-        found = [figures.slowdown(rows, place, cores)
-                 for cores in ("another", "the one that computes")]  # fmt: skip
-        lines.append([named, *(_cell(one, "{:.2f}") for one in found)])
-    return table(["a step of LeNet takes so many times as long; exchange by",
-                  "worker on another core", "worker on the core that computes"], lines)  # fmt: skip
+        cells = [named]
+        for cores in ("another", "the one that computes"):
+            cells += [_cell(figures.slowdown(rows, place, cores), "{:.2f}"),
+                      _cell(figures.collective_ms(rows, place, cores), "{:.1f}")]  # fmt: skip
+        lines.append(cells)
+    return table(["exchange by", "worker on another core: a step takes so many times as long",
+                  "ms an allreduce", "worker on the core that computes: a step takes so many times"
+                  " as long", "ms an allreduce"], lines)  # fmt: skip
 
 
 def skew(rows: list[Row]) -> str:
