@@ -132,9 +132,9 @@ def events(job, blocking: bool) -> list[str]:
         split = split_tables(TINY, job.rank, job.size)
         trainer = Trainer(TINY, split, lr=0.1, blocking=blocking)
         seen, exchange, bottom = [], trainer.model.exchange, trainer.model.dense_module.bottom
-        for name in ("send", "send_back", "wait"):
-            inner = getattr(exchange, name)
-            setattr(exchange, name, lambda *a, n=name, f=inner: (seen.append(n), f(*a))[1])
+        for name in ("send", "send_back", "_wait"):
+            inner, said = getattr(exchange, name), name.lstrip("_")
+            setattr(exchange, name, lambda *a, n=said, f=inner: (seen.append(n), f(*a))[1])
         bottom.register_forward_hook(lambda *_: seen.append("bottom"))
         bottom[0].weight.register_post_accumulate_grad_hook(lambda _: seen.append("bottom back"))
         trainer.step(part(PlantedClicks(TINY, 1).records(0), split, torch.float32))

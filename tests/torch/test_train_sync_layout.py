@@ -115,9 +115,9 @@ def priorities(job, options):
 
 def test_the_first_layers_go_first(team):
     # A lane for each of the six buckets.
-    assert team(2).run(priorities, {"bucket_bytes": 1}) == [(11, [10, 9, 8, 7, 6, 5])] * 2
-    assert team(2).run(priorities, {"bucket_bytes": 1 << 20}) == [(6, [5])] * 2
-    assert team(2).run(priorities, {"bucket_bytes": 1, "priority": False}) == [(6, [5])] * 2
+    assert team(2).run(priorities, {"bucket_bytes": 1}) == [(12, [11, 10, 9, 8, 7, 6])] * 2
+    assert team(2).run(priorities, {"bucket_bytes": 1 << 20}) == [(7, [6])] * 2
+    assert team(2).run(priorities, {"bucket_bytes": 1, "priority": False}) == [(7, [6])] * 2
 
 
 PROGRAM = """
