@@ -22,8 +22,12 @@ from pathlib import Path
 _PRELOADED = ("numpy", "torch.distributed", "weft")
 _PR_SET_CHILD_SUBREAPER = 36
 # What a program reads when it is called, not when it is loaded. A rank for which something else
-# differs is not forked. (Scikit-learn sets some for another OpenMP than torch's, once imported.)
-_READ_LATE = ("WEFT_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_", "TMPDIR", "PYTEST_", "KMP_")
+# differs is not forked. (Scikit-learn sets some for another OpenMP than torch's, once imported, and
+# torch one for its compiler's cache.)
+_READ_LATE = (
+    "WEFT_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_", "TMPDIR", "PYTEST_", "KMP_",
+    "TORCHINDUCTOR_CACHE_DIR",
+)  # fmt: skip
 
 
 class Forked:
