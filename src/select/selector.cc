@@ -21,7 +21,8 @@ bool order_shows(const Call& call) {
 }
 
 // Lanes of other priorities go first at the end of a chunk, and the wire is idle for about a chunk
-// when one lane takes it from another. docs/results/caffe_gpi.md has what that is worth.
+// when one lane takes it from another. A call by itself is as fast as with 1 MiB; with 256 KiB it
+// is 5 to 7% slower on a link of 10 Gbit/s.
 constexpr std::size_t kChunkWithPriority = 512 << 10;
 
 // The parameter of algorithms whose sums can cross in the type on the wire.
