@@ -18,7 +18,7 @@ TEST_P(FabricTest, ProgressIsReported) {
       const std::uint64_t begun = 100 + static_cast<std::uint64_t>(peer);
       await("progress", [&] { return r.lane->last_begun(peer) == begun; });
     });
-    (void)r.exchange_and_drive("knows", "");  // a quiet fabric answers when it is called
+    r.meet("knows");
   });
 }
 

@@ -62,6 +62,7 @@ struct LaneRank {
   std::shared_ptr<Fabric> fabric;
   std::unique_ptr<Endpoint> lane;
   Store& store;
+  bool quiet = false;  // its fabric is
   std::vector<std::string> locations{};
 
   void join(const std::string& name) {
@@ -101,7 +102,7 @@ struct LaneRank {
   Location location(int peer) const {
     return {std::stoull(locations[static_cast<std::size_t>(peer)])};
   }
-  // The same, while the lane goes on: a quiet fabric takes nothing from a sender otherwise.
+  // exchange(), while the lane goes on: what peers wait for leaves this rank.
   std::vector<std::string> exchange_and_drive(const std::string& what, const std::string& mine) {
     store.set(what + std::to_string(me), mine);
     std::vector<std::string> all;
@@ -118,7 +119,9 @@ struct LaneRank {
   }
   // All ranks meet here. Goes through the store: it tests nothing of the lane.
   void meet(const std::string& where) { exchange("meet " + where, ""); }
+  // A quiet fabric sends what waits in this rank only while the lane goes on.
   std::vector<std::string> exchange(const std::string& what, const std::string& mine) {
+    if (quiet && lane) return exchange_and_drive(what, mine);
     store.set(what + std::to_string(me), mine);
     std::vector<std::string> all;
     for (int rank = 0; rank < size; ++rank) {
@@ -141,7 +144,7 @@ inline LaneRank join_lane(std::shared_ptr<Fabric> fabric, Store& store, int me, 
 inline void run_fabrics(const FabricKind& kind, int size,
                         const std::function<void(LaneRank&)>& body) {
   rethrow_first(each_rank(size, [&](int me, const std::shared_ptr<Store>& store) {
-    LaneRank rank{me, size, kind.make(), nullptr, *store};
+    LaneRank rank{me, size, kind.make(), nullptr, *store, kind.quiet};
     body(rank);
     rank.meet("end");  // nobody leaves while another still looks
   }));
