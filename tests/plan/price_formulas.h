@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weft/builder.h"
+#include "weft/collective.h"
 #include "weft/price.h"
 
 namespace weft::prices {
@@ -79,7 +80,7 @@ inline Plan written(Collective collective, int ranks, const std::function<void(B
   Plan plan;
   for (int rank = 0; rank < ranks; ++rank) {
     Params params;
-    if (collective == Collective::kBroadcast) params["root"] = 0;
+    if (traits_of(collective).rooted()) params["root"] = 0;
     Builder b(rank, {"test/plan", collective, ranks, params, 1, 1, {}});
     write(b);
     plan.programs.push_back(b.finish());

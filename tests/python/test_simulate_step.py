@@ -232,9 +232,17 @@ def test_a_plan_that_gets_stuck():
     builder.channel(slots=1)
     with builder.once():
         builder.wait(1, 0)
-    stuck = weft.plan.Plan(shape, [builder.finish(), []])
+    program = builder.finish()
+    stuck = weft.plan.Plan(builder.shape, [program, []])
     with pytest.raises(weft.InvalidPlan, match="barrier/test: rank 0 waits for ever"):
         step([Collective("g", stuck, 0)], flat(2, STAR))
+    bare = weft.plan.PlanShape("barrier/test", "barrier", 2, input_blocks=0, output_blocks=0)
+    undeclared = weft.plan.Plan(bare, [program, []])
+    said = r"barrier/test: rank 0, .*channel 0.*not declared"
+    with pytest.raises(weft.InvalidPlan, match=said):
+        step([Collective("g", undeclared, 0)], flat(2, STAR))
+    with pytest.raises(weft.InvalidPlan, match=said):
+        weft.price(undeclared, flat(2, STAR), nbytes=8)
 
 
 def test_without_simgrid(monkeypatch):

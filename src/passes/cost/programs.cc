@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <set>
 
+#include "passes/verify/wellformed.h"
+
 namespace weft::cost {
 namespace {
 
@@ -46,10 +48,15 @@ std::vector<Renumber> foldings(int ranks, const Params& params) {
   return all;
 }
 
+const Plan& checked(const Plan& plan) {
+  verifier::refuse_malformed(plan);
+  return plan;
+}
+
 }  // namespace
 
 Programs::Programs(const Plan& plan)
-    : shape_(plan.shape), renumber_(plan.shape.ranks, 1, plan.shape.ranks, 0) {
+    : shape_(checked(plan).shape), renumber_(plan.shape.ranks, 1, plan.shape.ranks, 0) {
   for (const Program& program : plan.programs)
     programs_.push_back(std::shared_ptr<const Program>(std::shared_ptr<void>(), &program));
 }

@@ -14,7 +14,7 @@ namespace weft::cost {
 
 class Programs {
  public:
-  // Of a plan, which outlives this.
+  // Of a plan, which outlives this. Throws InvalidPlan if it is not well formed.
   explicit Programs(const Plan& plan);
   // Throws as make_rank_plan does.
   Programs(const Algorithm& algorithm, int ranks, const Params& params);

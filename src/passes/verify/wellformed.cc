@@ -8,6 +8,7 @@
 #include "plan/check.h"
 #include "plan/verbs.h"
 #include "weft/collective.h"
+#include "weft/error.h"
 
 namespace weft::verifier {
 namespace {
@@ -167,6 +168,18 @@ void check_form(const Plan& plan, Findings& findings) {
   position.step = 0;
   findings.add(Fault::kOpaque, plan, position,
                "is the fabric's own function, of which nothing is known: not proved");
+}
+
+void refuse_malformed(const Plan& plan) {
+  const std::string name = "plan " + plan.shape.algorithm + ": ";
+  if (auto fault = fault_of_plan(plan); !fault.empty()) throw InvalidPlan(name + fault);
+  for (int rank = 0; rank < plan.shape.ranks; ++rank) {
+    RankPosition position;
+    position.rank = rank;
+    if (auto fault = fault_of_program(plan, position); !fault.empty())
+      throw InvalidPlan(name + "rank " + number(rank) + ", " + describe(plan, position) + ": " +
+                        fault);
+  }
 }
 
 }  // namespace weft::verifier
