@@ -48,9 +48,10 @@ struct CommunicatorOptions {
   // Empty: WEFT_FABRIC; if that is not set, shm where it reaches all ranks, else shm+ofi.
   std::string fabric_name = {};
   // "bfloat16": float32 sums and averages of allreduce and reduce_scatter cross nodes in bf16, in
-  // half the bytes, and are added up in float32 (docs/algorithms.md says what is rounded). "none":
-  // they do not. Equal on all ranks. Empty: WEFT_WIRE. A named algorithm that does not support it
-  // is refused with Unsupported. Not together with `reproducible`.
+  // half the bytes, and are added up in float32 (docs/algorithms.md says what is rounded). Those of
+  // bf16 cross in bf16 where the algorithm has the choice, in place of float32. "none": they do
+  // not. Equal on all ranks. Empty: WEFT_WIRE. A named algorithm that does not support it is
+  // refused with Unsupported. Not together with `reproducible`.
   std::string wire = {};
   // Where communicators of one fabric have calls under way at the same time, those of the highest
   // priority go first. Whenever they can go, a call of a lower priority stops at the end of a

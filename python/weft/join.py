@@ -56,7 +56,8 @@ def init(
             where it reaches all ranks, and shm+ofi where they are on several hosts.
         wire: "bfloat16": float32 sums and averages of allreduce and reduce_scatter cross nodes in
             bf16, in half the bytes, and are added up in float32; each is rounded once on its way
-            and an allreduce's result once more (docs/algorithms.md). Within a node, and for other
+            and an allreduce's result once more (docs/algorithms.md). bfloat16's cross in it,
+            where the algorithm has the choice, in place of float32. Within a node, and for other
             types, nothing changes. Equal on all ranks; by default what WEFT_WIRE says, "none" for
             as they are. An algorithm that is named in a call and cannot raises `Unsupported`. Not
             together with `reproducible`.

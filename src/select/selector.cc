@@ -28,12 +28,13 @@ constexpr std::size_t kChunkWithPriority = 512 << 10;
 // The parameter of algorithms whose sums can cross in the type on the wire.
 constexpr const char* kWire = "wire";
 
-// Whether the type on the wire applies.
+// Whether a plan may let the call's sums cross in the type on the wire.
 bool narrow_sum(const Call& call) {
   const bool sum =
       call.op == ReduceOp::kSum || call.op == ReduceOp::kAvg || call.op == ReduceOp::kPremulSum;
   const CollectiveTraits& traits = traits_of(call.collective);
-  return sum && call.dtype == DType::kF32 && traits.reduces && !traits.rooted();
+  return sum && (call.dtype == DType::kF32 || call.dtype == DType::kBF16) && traits.reduces &&
+         !traits.rooted();
 }
 
 // Of the whole message. Not set where ranks may see other numbers: an exchange of equal counts may
@@ -175,7 +176,7 @@ Chosen Selector::choose(const Call& call) const {
   const auto index = static_cast<std::size_t>(call.collective);
   if (!overrides_[index].empty()) return named(call, overrides_[index], Rule::kEnvironment);
   const auto bytes = message_bytes(call, ranks_);
-  const bool narrow = to_narrow(call);
+  const Crossing crossing = crossing_of(call);
   const bool strict = reproducible_ && order_shows(call);
   int settled = 0;  // the tuned row that leaves it to the built-in table
   for (const Candidate& candidate : candidates_[index]) {
@@ -190,7 +191,8 @@ Chosen Selector::choose(const Call& call) const {
       continue;
     }
     if (strict && !use.handle->algorithm->claims.reproducible) continue;
-    if (narrow && !use.narrowed) continue;
+    if (crossing == Crossing::kNarrow && !use.narrowed) continue;
+    const bool narrow = crossing != Crossing::kAsItIs && use.narrowed;
     return {narrow ? use.narrowed : use.handle, candidate.number ? Rule::kTable : Rule::kBuiltIn,
             candidate.number ? candidate.number : settled};
   }
@@ -233,16 +235,21 @@ Chosen Selector::named(const Call& call, std::string_view text, Rule rule) const
   return {for_wire(call, use), rule};
 }
 
-bool Selector::to_narrow(const Call& call) const { return wire_ && nodes_ > 1 && narrow_sum(call); }
+Selector::Crossing Selector::crossing_of(const Call& call) const {
+  if (!wire_ || nodes_ < 2 || !narrow_sum(call)) return Crossing::kAsItIs;
+  return call.dtype == DType::kF32 ? Crossing::kNarrow : Crossing::kNarrowIfItCan;
+}
 
 Handle Selector::for_wire(const Call& call, const Use& use) const {
   const Algorithm& algorithm = *use.handle->algorithm;
   const Params& params = use.handle->params;
   if (param_of(params, kWire, 0).number() != 0 && !narrow_sum(call))
-    throw Unsupported(algorithm.name + " with wire=1: float32 sums and averages are rounded for " +
-                      "the wire, but this is a " + std::string(name_of(call.op)) + " of " +
-                      std::string(name_of(call.dtype)) + ": leave wire out");
-  if (!to_narrow(call) || params.contains(kWire)) return use.handle;
+    throw Unsupported(algorithm.name + " with wire=1: float32 and bfloat16 sums and averages are " +
+                      "rounded for the wire, but this is a " + std::string(name_of(call.op)) +
+                      " of " + std::string(name_of(call.dtype)) + ": leave wire out");
+  const Crossing crossing = crossing_of(call);
+  if (crossing == Crossing::kAsItIs || params.contains(kWire)) return use.handle;
+  if (!use.narrowed && crossing == Crossing::kNarrowIfItCan) return use.handle;
   if (!use.narrowed)
     throw Unsupported(algorithm.name +
                       " sends float32 as it is, but this communicator has wire=bfloat16: choose "

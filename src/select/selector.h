@@ -65,8 +65,10 @@ class Selector {
   // it open (weft/fit.h).
   Params fitted(const Resolved& resolved) const;
   Use laid_out(Resolved resolved) const;
-  // Whether the call's sums are to cross in the type on the wire.
-  bool to_narrow(const Call& call) const;
+  // Whether the call's sums are to cross in the type on the wire: float32's, always. Those of bf16
+  // where the algorithm has a choice; others send bf16 or sums that are rounded once, as they do.
+  enum class Crossing : std::uint8_t { kAsItIs, kNarrow, kNarrowIfItCan };
+  Crossing crossing_of(const Call& call) const;
   // Of a use that was named, with `wire` where it is to be.
   Handle for_wire(const Call& call, const Use& use) const;
   Chosen named(const Call& call, std::string_view text, Rule rule) const;

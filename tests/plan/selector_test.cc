@@ -210,6 +210,21 @@ TEST(Selector, WhatCrossesNodesInBf16) {
   EXPECT_THROW(chosen(4, call, {.reproducible = true, .wire = true}), InvalidArgument);
 }
 
+TEST(Selector, Bf16CrossesNodesInBf16WhereTheAlgorithmHasAChoice) {
+  const Settings narrow{.wire = true, .place = {0, 0, 1, 1}};
+  Call call = call_of(kAllreduce, 1 << 20);
+  call.dtype = DType::kBF16;
+  EXPECT_EQ(chosen(4, call, {.place = narrow.place}), "allreduce/two_level(node=2,chunk=512K)");
+  EXPECT_EQ(chosen(4, call, narrow), "allreduce/two_level(node=2,wire=1,chunk=512K)");
+  Call few = call_of(kAllreduce, 8);
+  few.dtype = DType::kBF16;
+  EXPECT_EQ(chosen(4, few, narrow), chosen(4, few, {.place = narrow.place}));
+  call.algorithm = "ring";
+  EXPECT_EQ(chosen(4, call, narrow), "allreduce/ring");
+  call.algorithm = "two_level";
+  EXPECT_EQ(chosen(4, call, narrow), "allreduce/two_level(node=2,wire=1)");
+}
+
 // Rows as a file may have them.
 Settings tuned(bool reproducible = false) {
   Settings settings;

@@ -141,6 +141,26 @@ def test_other_calls():
         team.run(others)
 
 
+def in_bf16(job):
+    """bf16 gradients cross in bf16 too, in place of float32: as with wide=0, to the bit."""
+    torch = pytest.importorskip("torch")
+    generator = torch.Generator().manual_seed(job.rank)
+    x = torch.randn(300001, generator=generator).bfloat16()
+    with (
+        job.communicator(timeout=30, wire="bf16") as narrow,
+        job.communicator(timeout=30) as usual,
+    ):
+        got = narrow.allreduce(x)
+        assert torch.equal(got, usual.allreduce(x, algorithm="two_level(wide=0)"))
+        assert not torch.equal(got, usual.allreduce(x)), "rounded once, and twice"
+
+
+@needs_network
+def test_bf16_itself():
+    with with_nodes([0, 0, 1, 1]) as team:
+        team.run(in_bf16)
+
+
 def disagreeing(job):
     job.communicator(timeout=30, wire=["bfloat16", ""][job.rank])
 
