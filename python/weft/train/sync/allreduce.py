@@ -30,6 +30,7 @@ class Allreduce:
     def __init__(self, layout: Layout, lanes: Lanes, updates: Updates, words: Words) -> None:
         self._lanes, self._updates, self._words = lanes, updates, words
         self._requests: dict[Bucket, Request] = {}
+        self._to_update: list[Bucket] = []
         self._versions: dict[Slot, int] = {}
 
     def prepare(self, bucket: Bucket) -> None:
@@ -47,7 +48,9 @@ class Allreduce:
             self._lanes.wait(request)
 
     def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
-        if not later:
+        if later:
+            self._to_update = list(buckets)
+        else:
             self._words.hear()
             for bucket in buckets:
                 self.settle(bucket)
@@ -61,12 +64,32 @@ class Allreduce:
             self._updates.run_all()
 
     def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
-        self.settle(bucket)
+        """Also of others whose means are here.
+
+        A call of the optimizer for each would cost more, and nothing better can be done before this
+        one's mean comes.
+        """
+        if bucket not in self._to_update:
+            return
         self._words.hear()
-        self._refuse_written(bucket)
+        here = [one for one in self._to_update if self._is_here(one)]
+        if bucket not in here:
+            self._update(here, values)
+            here = [bucket]
+        self._update(here, values)
+
+    def _is_here(self, bucket: Bucket) -> bool:
+        request = self._requests.get(bucket)
+        return request is None or request.test()
+
+    def _update(self, buckets: list[Bucket], values: Hyperparameters) -> None:
+        for bucket in buckets:
+            self.settle(bucket)
+            self._refuse_written(bucket)
+        slots = [slot for bucket in buckets for slot in bucket.slots]
+        cleared = [slot for slot in slots if slot.parameter.grad is None]
         chosen: list[list[Any]] = [[] for _ in values]
-        cleared = [slot for slot in bucket.slots if slot.parameter.grad is None]
-        for slot in bucket.slots:
+        for slot in slots:
             slot.parameter.grad = slot.view if slot.used else None
             if slot.used:
                 chosen[slot.group].append(slot.parameter)
@@ -74,6 +97,7 @@ class Allreduce:
             self._updates.run(values, chosen)
         for slot in cleared:
             slot.parameter.grad = None
+        self._to_update = [one for one in self._to_update if one not in buckets]
 
     def quiet(self) -> None:
         pass  # a collective that has ended reads nothing

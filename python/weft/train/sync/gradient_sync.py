@@ -64,7 +64,8 @@ class GradientSync:
             that models come down while gradients go up. `step()` must then follow each backward
             pass. Between the two nothing may read parameters or run the model, and nothing may
             change gradients or hyperparameters: no clipping.
-        wait: "forward": a layer is waited for, and updated, just before its next forward pass.
+        wait: "forward": a layer is waited for, and updated, at the latest before its next forward
+            pass.
             "step": all are in `step()`. None: "forward" with overlap, if the optimizer is one of
             torch's that may update parameters one after another, and has no hooks on its step.
         bucket_bytes: small layers travel together until they have this many bytes. None: an

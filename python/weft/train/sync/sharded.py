@@ -28,6 +28,10 @@ from weft.train.sync.strategy import Hyperparameters
 from weft.train.sync.updates import Updates
 from weft.train.sync.words import Words
 
+_TOGETHER = 1 << 20
+"""Bytes of shards that one call of the optimizer updates: long beside the call itself, short beside
+their way to the other ranks, which begins after it."""
+
 
 class Sharded:
     """`Strategy` "sharded"."""
@@ -80,20 +84,41 @@ class Sharded:
 
     def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
         self._words.hear()
-        for bucket in reversed(buckets):
-            self.settle(bucket)
-            shard = self._shards[bucket]
-            self._update(shard, values)
-            self._gathering[bucket] = self._lanes.start(
-                self._lanes.data[bucket.lane].allgather,
-                shard.mine,
-                out=shard.parameters,
-                symmetric=True,
-                bucket=bucket,
-            )
+        rest = list(buckets)
+        while rest:
+            here = self._take_those_here(rest)
+            self._update([self._shards[bucket] for bucket in here], values)
+            for bucket in here:
+                self._gather(bucket)
         if not later:
             for bucket in buckets:
                 self.finish_update(bucket, values)
+
+    def _take_those_here(self, rest: list[Bucket]) -> list[Bucket]:
+        """The last bucket, which it waits for, and short ones before it that need no waiting."""
+        taken = [rest.pop()]
+        self.settle(taken[0])
+        nbytes = self._shards[taken[0]].mine.nbytes
+        while rest and self._is_here(rest[-1]):
+            nbytes += self._shards[rest[-1]].mine.nbytes
+            if nbytes > _TOGETHER:
+                break
+            taken.append(rest.pop())
+        return taken
+
+    def _is_here(self, bucket: Bucket) -> bool:
+        request = self._reducing.get(bucket)
+        return request is None or request.test()
+
+    def _gather(self, bucket: Bucket) -> None:
+        shard = self._shards[bucket]
+        self._gathering[bucket] = self._lanes.start(
+            self._lanes.data[bucket.lane].allgather,
+            shard.mine,
+            out=shard.parameters,
+            symmetric=True,
+            bucket=bucket,
+        )
 
     def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
         if request := self._gathering.pop(bucket, None):
@@ -150,13 +175,15 @@ class Sharded:
             guard.remove()
         self._updates.optimizer.load_state_dict(whole)
 
-    def _update(self, shard: Shard, values: Hyperparameters) -> None:
-        shard.mine.copy_(shard.source)  # the user may have written parameters
+    def _update(self, shards: list[Shard], values: Hyperparameters) -> None:
         chosen: list[list[Any]] = [[] for _ in values]
-        for part in shard.parts:
-            if part.slot.used:
-                part.parameter.grad = part.gradient
-                chosen[part.slot.group].append(part.parameter)
+        for shard in shards:
+            self.settle(shard.bucket)
+            shard.mine.copy_(shard.source)  # the user may have written parameters
+            for part in shard.parts:
+                if part.slot.used:
+                    part.parameter.grad = part.gradient
+                    chosen[part.slot.group].append(part.parameter)
         if any(chosen):
             self._updates.run(values, chosen, self._state)
 
