@@ -38,6 +38,8 @@ def main() -> None:
                 f"ranks: choose a --minibatch that is a multiple of {ranks}"
             )
         if ranks > 1:
+            if options.dtype == "bfloat16":
+                os.environ.setdefault("WEFT_WIRE", "bfloat16")  # sums cross nodes in it, too
             dist.init_process_group(options.backend)
         train(options, split)
     except InvalidArgument as error:

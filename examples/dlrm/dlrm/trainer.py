@@ -59,7 +59,9 @@ class Trainer:
         self._sync = None
         self._waits_in_backward = split.ranks > 1 and strategy == "ddp" and not blocking
         if split.ranks > 1 and strategy == "ddp":
-            wrapped = DistributedDataParallel(dense, gradient_as_bucket_view=True)
+            # Most gradients are the top perceptron's, which are ready first. In long buckets they
+            # would wait for those of the bottom one.
+            wrapped = DistributedDataParallel(dense, gradient_as_bucket_view=True, bucket_cap_mb=1)
             if blocking:
                 wrapped.register_comm_hook(self.stopwatch, _allreduce_now)
             self.model.replace_dense(wrapped)

@@ -148,6 +148,8 @@ def main() -> None:
     ranks, rank = asked["ranks"], 0
     if ranks > 1:
         rank = int(os.environ.get("RANK") or os.environ["OMPI_COMM_WORLD_RANK"])
+        if asked["dtype"] == "bfloat16":
+            os.environ["WEFT_WIRE"] = "bfloat16"  # as examples/dlrm/train.py
         store = dist.FileStore(str(directory / "store"), ranks)
         dist.init_process_group(asked["backend"], store=store, rank=rank, world_size=ranks)
     found = {"steps": steps, "equal": equal, "auc": area}[asked["part"]](asked, rank, ranks)
