@@ -12,48 +12,28 @@ measure all of it again.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-from pathlib import Path
-
+from measured_page import Part, run
 from record import Record
 
 from hiding import cases, plots, tables
-from page import DATA, RESULTS, fill, read
+from page import RESULTS, fill, read
 
-ROOT = Path(__file__).resolve().parents[2]
 NAME = "caffe_gpi"
 # In this order, so that a run which is stopped has something of everything.
 PARTS = {
     "layers": cases.layers_turns, "bytes": cases.bytes_turns, "worker": cases.worker_turns,
     "skew": cases.skew_turns, "node": cases.node_turns, "equal": cases.equal_turns,
-    "steps": cases.steps_turns,
+    "pairs": cases.pairs_turns, "steps": cases.steps_turns,
 }  # fmt: skip
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", nargs="*", choices=PARTS, help="measure first; by default all")
-    parser.add_argument("--trial", nargs="*", choices=PARTS, help="measure a little, into build/")
-    return parser.parse_args()
-
-
-def measure(parts: list[str], trial: bool) -> Record:
-    """Adds to the data what is missing."""
-    sys.path.insert(0, str(ROOT / "testing"))
-    os.chdir(ROOT)
+def measuring(_: Record, trial: bool) -> dict[str, Part]:
+    """The turns of each part, and what measures one."""
     from hiding.measure import measured
 
     amount = cases.TRIAL if trial else cases.FULL
-    record = Record((ROOT / "build" if trial else DATA) / f"{NAME}.jsonl")
-    for part in parts or PARTS:
-        print(f"== {part}: ", end="")
-        record.take(PARTS[part](amount), lambda turn: measured(turn, amount))
-    return record
+    return {part: (turns(amount), lambda turn: measured(turn, amount))
+            for part, turns in PARTS.items()}  # fmt: skip
 
 
 def write_page() -> None:
@@ -66,6 +46,7 @@ def write_page() -> None:
         "lenet": tables.steps(rows, "lenet"),
         "ideal": tables.ideal(rows),
         "hidden": tables.hidden(rows),
+        "pairs": tables.pairs(rows),
         "equal": tables.equal(rows),
         "node": tables.node(rows),
         "worker": tables.worker(rows),
@@ -78,14 +59,7 @@ def write_page() -> None:
 
 def main() -> None:
     """Measures if that is asked for, and writes the page."""
-    options = arguments()
-    if options.trial is not None:
-        measure(options.trial, trial=True).end()
-        return
-    record = measure(options.data, trial=False) if options.data is not None else None
-    write_page()
-    if record:
-        record.end()
+    run(__doc__ or "", NAME, list(PARTS), measuring, write_page)
 
 
 if __name__ == "__main__":

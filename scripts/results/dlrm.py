@@ -12,12 +12,6 @@ goes on where it was. Delete the file to measure all of it again.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-from collections.abc import Callable
-from pathlib import Path
-
 from dlrm_pages import plots, tables
 from dlrm_pages.cases import (
     FULL,
@@ -29,34 +23,21 @@ from dlrm_pages.cases import (
     further_turns,
     step_turns,
 )
+from measured_page import Part, run
 from record import Record
 
-from page import DATA, RESULTS, fill, read
+from page import RESULTS, fill, read
 
-ROOT = Path(__file__).resolve().parents[2]
 NAME = "dlrm"
 # In this order, so that a run which is stopped has something of everything.
 PARTS = ("correctness", "steps", "further", "collectives")
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", nargs="*", choices=PARTS, help="measure first; by default all")
-    parser.add_argument("--trial", nargs="*", choices=PARTS, help="measure a little, into build/")
-    return parser.parse_args()
-
-
-def measure(parts: list[str], trial: bool) -> Record:
-    """Adds to the data what is missing."""
-    sys.path.insert(0, str(ROOT / "testing"))
-    os.chdir(ROOT)  # from where weft.bench finds the peers
+def measuring(_: Record, trial: bool) -> dict[str, Part]:
+    """The turns of each part, and what measures one. Says which libraries are not there."""
     from dlrm_pages.measure import collective, library, trained
 
     amount = TRIAL if trial else FULL
-    record = Record((ROOT / "build" if trial else DATA) / f"{NAME}.jsonl")
     missing = {name: library(name).missing() for name in LIBRARIES}
     for name, why in missing.items():
         if why:
@@ -65,7 +46,7 @@ def measure(parts: list[str], trial: bool) -> Record:
     def train(turn: Row) -> Row:
         return trained(turn, amount)
 
-    steps: dict[str, tuple[list[Row], Callable[[Row], Row]]] = {
+    return {
         "correctness": (correctness_turns(), train),
         "steps": (step_turns(amount), train),
         "further": (further_turns(), train),
@@ -74,10 +55,6 @@ def measure(parts: list[str], trial: bool) -> Record:
             lambda turn: collective(turn, amount),
         ),
     }
-    for part in parts or PARTS:
-        print(f"== {part}: ", end="")
-        record.take(*steps[part])
-    return record
 
 
 def write_page() -> None:
@@ -89,14 +66,7 @@ def write_page() -> None:
 
 def main() -> None:
     """Measures if that is asked for, and writes the page."""
-    options = arguments()
-    if options.trial is not None:
-        measure(options.trial, trial=True).end()
-        return
-    record = measure(options.data, trial=False) if options.data is not None else None
-    write_page()
-    if record:
-        record.end()
+    run(__doc__ or "", NAME, PARTS, measuring, write_page)
 
 
 if __name__ == "__main__":

@@ -12,43 +12,24 @@ measure all of it again.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-from collections.abc import Callable
-from pathlib import Path
-
+from measured_page import Part, run
 from mlsl import plots, tables
-from mlsl.cases import FULL, TRIAL, Row
+from mlsl.cases import FULL, TRIAL
 from record import Record
 
-from page import DATA, RESULTS, fill, read
+from page import RESULTS, fill, read
 
-ROOT = Path(__file__).resolve().parents[2]
 NAME = "openshmem_mlsl"
 # In this order, so that a run which is stopped has something of everything.
 PARTS = ("messages", "training", "simulation", "model_group", "seeds")
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", nargs="*", choices=PARTS, help="measure first; by default all")
-    parser.add_argument("--trial", nargs="*", choices=PARTS, help="measure a little, into build/")
-    return parser.parse_args()
-
-
-def measure(parts: list[str], trial: bool) -> Record:
-    """Adds to the data what is missing."""
-    sys.path.insert(0, str(ROOT / "testing"))
-    os.chdir(ROOT)  # from where weft.bench finds the peers
+def measuring(record: Record, trial: bool) -> dict[str, Part]:
+    """The turns of each part, and what measures one."""
     from mlsl import groups, messages, simulation, training
 
     amount = TRIAL if trial else FULL
-    record = Record((ROOT / "build" if trial else DATA) / f"{NAME}.jsonl")
-    steps: dict[str, tuple[list[Row], Callable[[Row], Row]]] = {
+    return {
         "messages": (messages.turns(amount), lambda turn: messages.measured(turn, amount)),
         "training": (training.turns(amount), lambda turn: training.measured(turn, amount)),
         "simulation": (
@@ -58,10 +39,6 @@ def measure(parts: list[str], trial: bool) -> Record:
         "model_group": (groups.turns(amount), lambda turn: groups.measured(turn, amount)),
         "seeds": (training.further_seeds(amount), lambda turn: training.measured(turn, amount)),
     }
-    for part in parts or PARTS:
-        print(f"== {part}: ", end="")
-        record.take(*steps[part])
-    return record
 
 
 def write_page() -> None:
@@ -90,14 +67,7 @@ def write_page() -> None:
 
 def main() -> None:
     """Measures if that is asked for, and writes the page."""
-    options = arguments()
-    if options.trial is not None:
-        measure(options.trial, trial=True).end()
-        return
-    record = measure(options.data, trial=False) if options.data is not None else None
-    write_page()
-    if record:
-        record.end()
+    run(__doc__ or "", NAME, PARTS, measuring, write_page)
 
 
 if __name__ == "__main__":

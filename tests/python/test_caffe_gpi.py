@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts" / "results"))
 
-from hiding.figures import goals, hidden, starts_of_forward
+from hiding.figures import goals, hidden, hidden_in_pairs, starts_of_forward
 from hiding.schedule import Layer, best_step, layers_of
 
 
@@ -44,6 +44,11 @@ def steps(how, *seconds, model="alexnet", rate="1 Gbit/s", place="2 x 1"):
     return {"turn": turn, "seconds": list(seconds)}
 
 
+def pairs(how, against, *seconds, rate="1 Gbit/s"):
+    turn = {"part": "pairs", "model": "alexnet", "rate": rate, "place": "2 x 1", "how": how}
+    return {"turn": turn | {"against": against}, "seconds": [list(pair) for pair in seconds]}
+
+
 def test_hidden_is_what_is_gone_of_what_can_go():
     turn = {"model": "alexnet", "rate": "1 Gbit/s", "place": "2 x 1"}
     rows = [
@@ -51,15 +56,20 @@ def test_hidden_is_what_is_gone_of_what_can_go():
         {"turn": turn | {"part": "layers"}, "update": 0.0,
          "layers": [["low", 0, 0.0, 9.0], ["high", 300, 1.0, 5.0]]},
         steps("phases", 12.0, 13.0, 20.0), steps("allreduce", 10.0),
+        pairs("allreduce", "phases", (9.5, 13.0), (11.0, 14.0), (10.0, 11.0)),
     ]  # fmt: skip
     # The bytes travel under the 4 s of the lower layer: 9 s.
     assert hidden(rows, ("alexnet", "1 Gbit/s", "2 x 1"), "allreduce") == pytest.approx(0.75)
     assert hidden(rows, ("alexnet", "1 Gbit/s", "2 x 1"), "tree") is None
+    # 10 s beside 13 s, the medians of each.
+    assert hidden_in_pairs(rows, ("alexnet", "1 Gbit/s", "2 x 1"), "allreduce") == 0.75
+    assert hidden_in_pairs(rows, ("alexnet", "10 Gbit/s", "2 x 1"), "allreduce") is None
 
 
 def test_a_goal_that_is_missed_is_said_to_be():
-    rows = [steps("DDP on Gloo", 2.0), steps("DDP on Weft", 1.0), steps("allreduce", 1.04),
-            steps("sharded", 1.02), steps("tree", 1.2)]  # fmt: skip
+    rows = [steps("DDP on Gloo", 2.0), steps("allreduce", 1.0), steps("tree", 1.2),
+            pairs("allreduce", "DDP on Weft", (1.0, 2.0), (1.04, 1.0), (2.2, 2.0)),
+            pairs("sharded", "DDP on Weft", (5.0, 1.0), (1.0, 1.0), (2.04, 2.0))]  # fmt: skip
     met = {words: is_met for words, _, _, is_met in goals(rows)}
     assert met["AlexNet, 1 Gbit/s, 2 x 1: allreduce over DDP on Weft"] is False
     assert met["AlexNet, 1 Gbit/s, 2 x 1: sharded over DDP on Weft"] is True

@@ -39,6 +39,16 @@ SKEWED = [ALLREDUCE, "allreduce, barrier"]
 SKEW = 0.5  # seconds that one rank stands still in each step
 
 
+# Ways whose times are close, beside what they are compared with.
+PAIRS = [(ALLREDUCE, WEFT), (SHARDED, WEFT)]
+PAIRS_OF_TWO = [*PAIRS, (ALLREDUCE, PHASES)]  # on 2 x 1
+# How many pairs, and steps of each, by model and rate.
+PAIR_STEPS = {
+    ("alexnet", "1 Gbit/s"): (3, 3), ("alexnet", "10 Gbit/s"): (8, 3),
+    ("lenet", "1 Gbit/s"): (12, 25), ("lenet", "10 Gbit/s"): (12, 25),
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Amount:
     """How much is measured."""
@@ -61,6 +71,17 @@ def steps_turns(amount: Amount) -> list[Row]:
         for number in range(amount.rounds)
         for model, rate, place in places
         for how in (HOWS if number == 0 else JUDGED)
+    ]
+
+
+def pairs_turns(_: Amount) -> list[Row]:
+    """Two ways in one job."""
+    return [
+        _turn("pairs", model=model, rate=rate, place=place, how=how, against=other)
+        for place in BETWEEN_HOSTS
+        for model in MODELS
+        for rate in RATES
+        for how, other in (PAIRS_OF_TWO if place == "2 x 1" else PAIRS)
     ]
 
 

@@ -21,6 +21,7 @@ from hiding.cases import (
     IMAGES,
     LENET_IMAGES,
     MPI,
+    PAIR_STEPS,
     PIXELS,
     PLACES,
     RATES,
@@ -77,7 +78,14 @@ def settings_of(turn: Row, amount: Amount) -> Row:
         **turn, "images": images, "pixels": PIXELS,
         "equal_steps": EQUAL_STEPS if amount.rounds > 1 else 2, "skew": SKEW,
         "steps": amount.lenet_steps if small else amount.steps, "blocks": amount.blocks,
+        **(pair_settings(turn, amount) if turn["part"] == "pairs" else {}),
     }  # fmt: skip
+
+
+def pair_settings(turn: Row, amount: Amount) -> Row:
+    """How many pairs, and steps of each."""
+    pairs, steps = PAIR_STEPS[turn["model"], turn["rate"]]
+    return {"pairs": pairs if amount.rounds > 1 else 1, "pair_steps": steps}
 
 
 @contextmanager

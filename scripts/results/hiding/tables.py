@@ -13,18 +13,30 @@ from hiding.cases import (
     GLOO_BF16,
     HOWS,
     MODELS,
+    PAIRS_OF_TWO,
     SKEWED,
     Row,
 )
 from page import digits, table
 
 NOTHING = "not measured"
+# The page's words for the parts of the data.
+PARTS = {
+    "steps": "steps", "pairs": "pairs", "layers": "layers", "wire": "the wire alone",
+    "bytes": "both directions", "node": "one node", "worker": "a worker's place",
+    "skew": "a late rank", "equal": "equality",
+}  # fmt: skip
 NAMES = {"alexnet": "AlexNet", "lenet": "LeNet"}
 
 
 def machine(rows: list[Row]) -> str:
-    """The processors that the rows name, and how many rows there are."""
-    return f"{'; '.join(sorted({row['processor'] for row in rows}))}. {len(rows)} turns."
+    """The processors that the rows name, and what each has measured."""
+    lines = []
+    for processor in sorted({row["processor"] for row in rows}):
+        own = [row for row in rows if row["processor"] == processor]
+        parts = dict.fromkeys(PARTS[row["turn"]["part"]] for row in own)
+        lines.append([", ".join(parts), processor, str(len(own))])
+    return table(["measured", "on", "turns"], lines)
 
 
 def _cell(value: float | None, text: str) -> str:
@@ -72,6 +84,21 @@ def hidden(rows: list[Row]) -> str:
                 if share is not None:
                     lines.append([f"{NAMES[model]}, {where[1]}", how, f"{100 * share:.0f} %"])
     return table(["", "way", "hidden"], lines)
+
+
+def pairs(rows: list[Row]) -> str:
+    """The ratio of two ways in one job: the median of all pairs, and the least and the greatest."""
+    lines = []
+    places = [where for model in MODELS for where in figures.measured_places(rows, model)]
+    for where in places:
+        cells = [f"{NAMES[where[0]]}, {where[1]}, {where[2]}"]
+        for how, other in PAIRS_OF_TWO:
+            each = sorted(a / b for a, b in figures.pair(rows, where, how, other))
+            middle = figures.ratio(rows, where, how, other)
+            cells.append(f"{middle:.3f} ({each[0]:.2f} to {each[-1]:.2f})" if middle else "")
+        lines.append(cells)
+    head = [f"{how} over {other}" for how, other in PAIRS_OF_TWO]
+    return table(["", *head], lines)
 
 
 def ideal(rows: list[Row]) -> str:

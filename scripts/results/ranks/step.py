@@ -72,6 +72,26 @@ def timed(here: Rank) -> Row:
     return {"seconds": blocks, "bytes": nbytes, "images_a_rank": len(labels), "span": span}
 
 
+def pairs(here: Rank) -> Row:
+    """Seconds a step of the slowest rank, of this way and of another one by turns in one job."""
+    images, labels = here.batch(here.rank)
+    ways = [Steps(here.asked["model"], how) for how in (here.how, here.asked["against"])]
+    for way in ways:
+        way.run(images, labels, 2)
+    found = []
+    for _ in range(here.asked["pairs"]):
+        pair = []
+        for way in ways:
+            here.gathered(None)
+            passed = way.run(images, labels, here.asked["pair_steps"])
+            pair.append(max(here.gathered(passed)) / here.asked["pair_steps"])
+        found.append(pair)
+    for way in ways:
+        here.refuse_different(way)
+        way.close()
+    return {"seconds": found}
+
+
 def equal(here: Rank) -> Row:
     """How far the parameters are from those of one process that has all images.
 
@@ -208,8 +228,8 @@ def skew(here: Rank) -> Row:
     return {"seconds": seconds, "trace": trace}
 
 
-PARTS = {"steps": timed, "bytes": timed, "node": timed, "equal": equal, "layers": layers,
-         "wire": wire, "skew": skew}  # fmt: skip
+PARTS = {"steps": timed, "pairs": pairs, "bytes": timed, "node": timed, "equal": equal,
+         "layers": layers, "wire": wire, "skew": skew}  # fmt: skip
 
 
 def main() -> None:
