@@ -49,7 +49,7 @@ def measuring(_: Record, trial: bool) -> dict[str, Part]:
     return {
         "correctness": (correctness_turns(), train),
         "steps": (step_turns(amount), train),
-        "further": (further_turns(), train),
+        "further": (further_turns(amount), train),
         "collectives": (
             [turn for turn in collective_turns(amount) if not missing[turn["library"]]],
             lambda turn: collective(turn, amount),

@@ -81,8 +81,11 @@ def step_turns(amount: Amount) -> list[Row]:
     return found
 
 
-def further_turns() -> list[Row]:
-    """Turns of one round: other configurations, MPI, other exchanges, one process."""
+def further_turns(amount: Amount) -> list[Row]:
+    """Other configurations, MPI, other exchanges, one process.
+
+    Further rounds have Weft and Gloo on hosts, of the other configurations.
+    """
     both = (WEFT, GLOO)
     single, half = "float32", "bfloat16"
     found = [
@@ -105,6 +108,10 @@ def further_turns() -> list[Row]:
     found += [turn("large", NODE[0], how, half, steps) for steps in BOTH for how in both]
     found += [turn(config, ("1 x 1", ""), ALONE, dtype, BLOCKING)
               for config in SIZES for dtype in (single, half)]  # fmt: skip
+    found += [turn(config, where, how, single, steps, round=number)
+              for number in range(1, amount.rounds)
+              for config, wheres in (("small", HOSTS), ("large", large[1:]))
+              for where in wheres for steps in BOTH for how in both]  # fmt: skip
     return found
 
 
