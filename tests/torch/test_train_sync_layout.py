@@ -48,6 +48,15 @@ def test_buckets_are_an_eighth_of_the_model_within_limits(layers, width, buckets
     assert len(made.buckets) == buckets
 
 
+def test_a_short_last_layer_goes_with_the_long_one_before_it():
+    first, long, last = (torch.nn.Linear(*shape) for shape in ((10, 60), (60, 20000), (2, 10)))
+    made = layout(torch.nn.Sequential(first, long, last), None)
+    assert [names(bucket) for bucket in made.buckets] == [
+        ["0.weight", "0.bias"],
+        ["1.weight", "1.bias", "2.weight", "2.bias"],
+    ]
+
+
 def test_a_layer_is_never_cut():
     made = layout(Convolutions(), 1)
     assert [len(bucket.slots) for bucket in made.buckets] == [1, 2, 2, 2, 2, 1]

@@ -19,6 +19,8 @@ import weft
 _ALIGNMENT = 64  # bytes; a cache line
 # Bytes of a bucket, unless the user says. The least take half a millisecond at 1 Gbit/s.
 _SHARE_OF_MODEL, _LEAST_BUCKET, _MOST_BUCKET = 8, 64 << 10, 4 << 20
+_SHORT_BUCKET = 32 << 10
+"""A collective for less takes longer than the bytes."""
 
 
 @dataclass(eq=False)
@@ -157,7 +159,8 @@ def lay_out(model: Any, optimizer: Any, bucket_bytes: int | None, lanes: int, pa
     for number, slot in enumerate(slots.values()):
         slot.number = number
     every = list(slots.values())
-    buckets = _buckets(every, bucket_bytes or _usual_bytes(every), parts)
+    short = 0 if bucket_bytes else _SHORT_BUCKET
+    buckets = _buckets(every, bucket_bytes or _usual_bytes(every), short, parts)
     for bucket in buckets:
         bucket.lane = bucket.number * min(lanes, len(buckets)) // len(buckets)
         for slot in bucket.slots:
@@ -170,8 +173,11 @@ def _usual_bytes(slots: list[Slot]) -> int:
     return min(max(_bytes(slots) // _SHARE_OF_MODEL, _LEAST_BUCKET), _MOST_BUCKET)
 
 
-def _buckets(slots: list[Slot], bucket_bytes: int, parts: int) -> list[Bucket]:
-    """Layers together until they have `bucket_bytes`; a longer layer is alone."""
+def _buckets(slots: list[Slot], bucket_bytes: int, short: int, parts: int) -> list[Bucket]:
+    """Layers together until they have `bucket_bytes`; a longer layer is alone.
+
+    A bucket that would have less than `short` bytes goes with the one before.
+    """
     made: list[list[Slot]] = []
     filling: dict[tuple[Any, bool], list[Slot]] = {}
     for layer in _layers(slots):
@@ -184,10 +190,26 @@ def _buckets(slots: list[Slot], bucket_bytes: int, parts: int) -> list[Bucket]:
                 made.append(now)
             now.append(slot)
     made.sort(key=lambda bucket: bucket[0].number)
+    made = _without_short(made, short)
     return [
         Bucket(number, members[0].parameter.dtype, members, _length(members, parts))
         for number, members in enumerate(made)
     ]
+
+
+def _without_short(buckets: list[list[Slot]], short: int) -> list[list[Slot]]:
+    made: list[list[Slot]] = []
+    for bucket in buckets:
+        if made and _bytes(bucket) < short and _kind(made[-1]) == _kind(bucket):
+            made[-1] += bucket
+        else:
+            made.append(bucket)
+    return made
+
+
+def _kind(slots: list[Slot]) -> tuple[Any, bool]:
+    """What the slots of a bucket have in common."""
+    return slots[0].parameter.dtype, slots[0].parameter.requires_grad
 
 
 def _layers(slots: list[Slot]) -> list[list[Slot]]:
