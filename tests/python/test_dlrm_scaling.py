@@ -158,3 +158,20 @@ def test_every_step_that_a_table_needs_is_measured_and_simulated_once():
 def test_collectives_are_their_formulas(kind, sockets):
     row = checks.simulated({"collective": kind, "configuration": "large", "sockets": sockets})
     assert row["seconds"] == pytest.approx(row["formula"], rel=0.01)
+
+
+def test_products_of_bf16_may_be_said_to_be_twice_as_fast():
+    def row(dtype, seconds):
+        turn = {"part": "perceptrons", "configuration": "small", "dtype": dtype, "records": 64}
+        return {"turn": turn, "seconds": perceptrons("small", 64, seconds)}
+
+    tables = {"part": "tables", "configuration": "small"}
+    rows = [row("float32", 1.0), row("bfloat16", 3.0)]
+    rows += [{"turn": tables | {"dtype": dtype}, "seconds": {"lookup": 1.0}}
+             for dtype in ("float32", "bfloat16")]  # fmt: skip
+    width = cases.bottom("small")[0]
+    measured = socket(rows, "small", "bfloat16", FAST)
+    assert measured.layer("forward", 64, *width) == 3.0
+    fast = socket(rows, "small", "bfloat16", FAST, products=0.5)
+    assert fast.layer("forward", 64, *width) == 0.5
+    assert fast.interaction("forward", 64) == 3.0

@@ -24,6 +24,7 @@ HOWS = [
     SHARDED_PHASES, SHARDED_ONE_LANE, TREE_PHASES, AT_STEP, LITERAL,
 ]  # fmt: skip
 JUDGED = HOWS[:8]
+HOWS_AT = {"2 x 1": HOWS, "2 x 2": [*JUDGED, MPI, GLOO_BF16, LITERAL]}
 
 # Images of all ranks together, by the rate. So AlexNet computes 0.25 to 1 of the time of its bytes
 # at 1 Gbit/s. At 10 Gbit/s the update alone takes most of that time.
@@ -70,7 +71,7 @@ def steps_turns(amount: Amount) -> list[Row]:
         _turn("steps", model=model, rate=rate, place=place, how=how, round=number)
         for number in range(amount.rounds)
         for model, rate, place in places
-        for how in (HOWS if number == 0 else JUDGED)
+        for how in (HOWS_AT[place] if number == 0 else JUDGED)
     ]
 
 

@@ -12,6 +12,7 @@ from hiding.cases import (
     GLOO,
     GLOO_BF16,
     HOWS,
+    HOWS_AT,
     MODELS,
     PAIRS_OF_TWO,
     SKEWED,
@@ -59,6 +60,9 @@ def steps(rows: list[Row], model: str) -> str:
     for how in HOWS:
         cells, form = [how], "{:.0f}" if model == "alexnet" else "{:.2f}"
         for where in places:
+            if how not in HOWS_AT[where[2]]:
+                cells += ["", ""]
+                continue
             ratio = None if how == ALONE else figures.over(rows, where, how, GLOO)
             cells += [
                 _cell(figures.step_ms(rows, where, how), form),
