@@ -91,8 +91,21 @@ def _share(phases: float | None, mine: float | None, ideal: float | None) -> flo
 
 def measured_places(rows: list[Row], model: str) -> list[Where]:
     """Where Gloo was measured."""
-    every = [(model, rate, place) for place in BETWEEN_HOSTS for rate in RATES]
-    return [where for where in every if step_ms(rows, where, GLOO)]
+    return [where for where in every_place(model) if step_ms(rows, where, GLOO)]
+
+
+def compared_places(rows: list[Row], model: str) -> list[Where]:
+    """Where pairs or steps were measured."""
+    return [
+        where
+        for where in every_place(model)
+        if pair(rows, where, ALLREDUCE, WEFT) or step_ms(rows, where, GLOO)
+    ]
+
+
+def every_place(model: str) -> list[Where]:
+    """All places and rates between hosts."""
+    return [(model, rate, place) for place in BETWEEN_HOSTS for rate in RATES]
 
 
 def goals(rows: list[Row]) -> list[tuple[str, float | None, str, bool | None]]:
@@ -116,7 +129,7 @@ def goals(rows: list[Row]) -> list[tuple[str, float | None, str, bool | None]]:
     at_least("AlexNet's allreduce on 2 x 1, 1 Gbit/s: hidden",
              hidden_in_pairs(rows, slow, ALLREDUCE), 0.8)  # fmt: skip
     for model in MODELS:
-        for where in measured_places(rows, model):
+        for where in compared_places(rows, model):
             named = f"{'AlexNet' if model == 'alexnet' else 'LeNet'}, {where[1]}, {where[2]}"
             for how in (ALLREDUCE, SHARDED):
                 at_most(f"{named}: {how} over DDP on Weft", ratio(rows, where, how, WEFT), 1.03)

@@ -93,7 +93,7 @@ def hidden(rows: list[Row]) -> str:
 def pairs(rows: list[Row]) -> str:
     """The ratio of two ways in one job: the median of all pairs, and the least and the greatest."""
     lines = []
-    places = [where for model in MODELS for where in figures.measured_places(rows, model)]
+    places = [where for model in MODELS for where in figures.compared_places(rows, model)]
     for where in places:
         cells = [f"{NAMES[where[0]]}, {where[1]}, {where[2]}"]
         for how, other in PAIRS_OF_TWO:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from scaling.cases import NODE_CONFIGURATIONS, NODES, SCALINGS, Row
 from scaling.figures import compute, efficiency, rate, speed_up, step
+from scaling.simulation import FAST_BF16
 
 COLOURS = {"workers": "#1f6fb4", "stealing": "#d1702b"}
 NAMES = {"workers": "workers on cores of their own", "stealing": "communication steals"}
@@ -89,15 +90,18 @@ def _stack(axes: Any, places: list[float], own: list[Row], backend: str) -> None
 def nodes(rows: list[Row], path: Path) -> None:
     """Records a second of the two nodes, float32 and bf16."""
     figure = Figure(figsize=(13, 4), layout="constrained")
-    looks = {("skx8", "float32"): "#888888", ("cpx4", "float32"): "#8fb8da",
-             ("cpx4", "bfloat16"): "#1f6fb4"}  # fmt: skip
+    fast = FAST_BF16.name
+    looks = {("skx8", "float32", ""): "#888888", ("cpx4", "float32", ""): "#8fb8da",
+             ("cpx4", "bfloat16", ""): "#1f6fb4",
+             ("cpx4", "bfloat16", fast): "#0b3d66"}  # fmt: skip
     for axes, name in zip(figure.subplots(1, 2), NODE_CONFIGURATIONS, strict=True):
-        for (topology, dtype), colour in looks.items():
+        for (topology, dtype, assumed), colour in looks.items():
             sockets = NODES[topology][0]
             rates = [rate(step(rows, part="strong", configuration=name, topology=topology,
-                               dtype=dtype, sockets=n, backend="workers")) / 1e3
+                               dtype=dtype, sockets=n, backend="workers", assumed=assumed)) / 1e3
                      for n in sockets]  # fmt: skip
-            axes.plot(sockets, rates, "o-", color=colour, label=f"{topology}, {dtype}")
+            words = ", ".join(filter(None, (topology, dtype, assumed)))
+            axes.plot(sockets, rates, "o-", color=colour, label=words)
         _sockets(axes, NODES["skx8"][0], name)
         axes.set(ylabel="thousand records a second", ylim=(0, None))
     figure.axes[0].legend()

@@ -21,7 +21,8 @@ class Assumed:
 
     Factors are of times: `cores` 2 means cores half as fast, `software` 0.25 copies and sums four
     times as fast. `plans` and `slowdown` name the backend from which they are; by default the
-    case's own. `lanes`: exchanges overtake gradients in any case.
+    case's own. `lanes`: exchanges overtake gradients in any case. `products`: how many times as
+    long as in float32 the perceptrons' products take.
     """
 
     name: str = ""
@@ -33,6 +34,7 @@ class Assumed:
     lanes: bool = False
     alltoall: str = ""
     slowdown: str = ""
+    products: float | None = None
 
 
 VARIED = (
@@ -47,6 +49,8 @@ VARIED = (
     Assumed("a flat ring in one line with exchanges, workers do not steal", plans="stealing"),
     Assumed("Weft's plans, workers steal", slowdown="stealing"),
 )
+# As on the document's Cooper Lake. Not every processor here has instructions for it.
+FAST_BF16 = Assumed("products in bf16 twice as fast as in float32", products=0.5)
 
 
 def cases() -> list[Row]:
@@ -62,10 +66,11 @@ def cases() -> list[Row]:
     ]  # fmt: skip
     found += [
         {"part": "strong", "topology": topology, "configuration": name, "dtype": dtype,
-         "sockets": count, "backend": "workers", "blocking": blocking, "assumed": ""}
+         "sockets": count, "backend": "workers", "blocking": blocking, "assumed": assumed}
         for topology, (sockets, dtypes) in NODES.items()
         for name in NODE_CONFIGURATIONS
         for dtype in dtypes
+        for assumed in (("", FAST_BF16.name) if dtype == "bfloat16" else ("",))
         for blocking in (False, True)
         for count in sockets
     ]  # fmt: skip
@@ -85,10 +90,10 @@ def simulated(case: Row, rows: list[Row]) -> Row:
     Raises:
         ValueError: operators are not measured yet.
     """
-    assumed = next((one for one in VARIED if one.name == case["assumed"]), Assumed())
+    assumed = next((one for one in (*VARIED, FAST_BF16) if one.name == case["assumed"]), Assumed())
     name, sockets = case["configuration"], case["sockets"]
     memory = MEMORY[case["topology"]] / assumed.memory
-    machine = socket(rows, name, case["dtype"], memory, assumed.cores)
+    machine = socket(rows, name, case["dtype"], memory, assumed.cores, assumed.products)
     backend = case["backend"]
     plans = assumed.plans or backend
     allreduce, alltoall = PLANS[plans]

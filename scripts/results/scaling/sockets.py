@@ -74,8 +74,18 @@ class Socket:
         return max(self.slower * core, nbytes / self.memory)
 
 
-def socket(rows: list[Row], name: str, dtype: str, memory: float, slower: float = 1.0) -> Socket:
+def socket(
+    rows: list[Row],
+    name: str,
+    dtype: str,
+    memory: float,
+    slower: float = 1.0,
+    products: float | None = None,
+) -> Socket:
     """Of a configuration, with the medians of the rounds.
+
+    products: how many times as long as in float32 the perceptrons' products take. None: as long as
+    was measured.
 
     Raises:
         ValueError: its operators are not measured yet.
@@ -87,6 +97,10 @@ def socket(rows: list[Row], name: str, dtype: str, memory: float, slower: float 
         raise ValueError(f"no operators of {name} in {dtype} are there: measure them first")
     perceptrons = {count: _medians([row["seconds"] for row in own if _is(row, records=count)])
                    for count in counts}  # fmt: skip
+    if products is not None:
+        single = socket(rows, name, "float32", memory).seconds
+        for count, seconds in perceptrons.items():
+            seconds |= {what: products * single[count][what] for what in seconds if "x" in what}
     return Socket(name, dtype, perceptrons, _medians(tables), memory, slower)
 
 
