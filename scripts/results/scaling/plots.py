@@ -104,7 +104,7 @@ def nodes(rows: list[Row], path: Path) -> None:
             axes.plot(sockets, rates, "o-", color=colour, label=words)
         _sockets(axes, NODES["skx8"][0], name)
         axes.set(ylabel="thousand records a second", ylim=(0, None))
-    figure.axes[0].legend()
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     figure.suptitle(
         "A node of four Cooper Lake sockets and one of eight Skylake sockets, simulated"
     )
