@@ -82,13 +82,15 @@ std::string fault_of_width(const Step& step, const PlanShape& shape) {
   return {};
 }
 
-std::string fault_in_round(const Step& step, const StepPlace& place) {
-  if (auto fault = fault_of(step, place); !fault.empty()) return fault;
+// What keeps a step from being executed at all is checked first; a plan whose operands are there
+// may still have others than its collective.
+std::string fault_in_round(const Step& step, const StepPlace& place, bool proves) {
+  if (auto fault = fault_of(step, place); !fault.empty() || !proves) return fault;
   if (auto fault = fault_of_buffers(step, place.shape); !fault.empty()) return fault;
   return fault_of_width(step, place.shape);
 }
 
-std::string fault_of_plan(const Plan& plan) {
+std::string fault_of_sizes(const Plan& plan) {
   const PlanShape& shape = plan.shape;
   if (shape.ranks < 1) return "the plan has no rank";
   if (plan.programs.size() != static_cast<std::size_t>(shape.ranks))
@@ -98,6 +100,12 @@ std::string fault_of_plan(const Plan& plan) {
     return "the plan has more than " + number(kMaxChannels) + " channels";
   for (const Channel& channel : shape.channels)
     if (channel.slots < 1) return "a channel has no slot";
+  return {};
+}
+
+std::string fault_of_plan(const Plan& plan) {
+  const PlanShape& shape = plan.shape;
+  if (auto fault = fault_of_sizes(plan); !fault.empty()) return fault;
   Blocks fixed = fixed_blocks(shape.collective, shape.ranks);
   if (fixed.input >= 0 ? fixed.input != shape.input_blocks || fixed.output != shape.output_blocks
                        : shape.input_blocks < 1 || shape.output_blocks < 1)
@@ -120,7 +128,7 @@ std::string fault_of_opaque(const Program& program, const PlanShape& shape) {
 }
 
 // The first step of a rank that breaks a rule. Returns what, and where in `position`.
-std::string fault_of_program(const Plan& plan, RankPosition& position) {
+std::string fault_of_program(const Plan& plan, RankPosition& position, bool proves = true) {
   const Program& program = plan.programs[static_cast<std::size_t>(position.rank)];
   if (auto fault = fault_of_opaque(program, plan.shape); !fault.empty()) return fault;
   for (const Section& section : program) {
@@ -131,7 +139,7 @@ std::string fault_of_program(const Plan& plan, RankPosition& position) {
       if (auto fault = fault_of_shape(step); !fault.empty()) return fault;
       for (position.round = 0; position.round < section.rounds; ++position.round) {
         StepPlace where{position.rank, plan.shape, section.chunked};
-        auto fault = fault_in_round(at_round(step, position.round), where);
+        auto fault = fault_in_round(at_round(step, position.round), where, proves);
         if (!fault.empty()) return fault;
       }
       position.round = 0;
@@ -172,11 +180,11 @@ void check_form(const Plan& plan, Findings& findings) {
 
 void refuse_malformed(const Plan& plan) {
   const std::string name = "plan " + plan.shape.algorithm + ": ";
-  if (auto fault = fault_of_plan(plan); !fault.empty()) throw InvalidPlan(name + fault);
+  if (auto fault = fault_of_sizes(plan); !fault.empty()) throw InvalidPlan(name + fault);
   for (int rank = 0; rank < plan.shape.ranks; ++rank) {
     RankPosition position;
     position.rank = rank;
-    if (auto fault = fault_of_program(plan, position); !fault.empty())
+    if (auto fault = fault_of_program(plan, position, false); !fault.empty())
       throw InvalidPlan(name + "rank " + number(rank) + ", " + describe(plan, position) + ": " +
                         fault);
   }

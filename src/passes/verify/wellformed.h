@@ -9,8 +9,9 @@ namespace weft::verifier {
 // step is opaque. Only a plan without any may be executed by the verifier.
 void check_form(const Plan& plan, Findings& findings);
 
-// Throws InvalidPlan, which names the rank and the step of the first broken rule, for who executes
-// a plan that was not proved. Opaque plans and those too long to be proved are well formed.
+// Throws InvalidPlan that names the first rank and step without the ranks, channels and blocks it
+// names: for who executes a plan that was not proved. Whether they are those of its collective is
+// for the verifier to say.
 void refuse_malformed(const Plan& plan);
 
 }  // namespace weft::verifier
