@@ -335,13 +335,15 @@ def halfway(job, call):
         sync = weft.train.GradientSync(model, stepper, "tree", update="backward", group=comm)
         loss_of(model, *share(job, 0)).backward()
         comm.barrier()  # a rank that closes ends the others' backward passes
-        with pytest.raises(
-            weft.InvalidArgument, match=r"step\(\) was not called after the backward"
-        ):
+        try:
             call(sync)
+            said = ""
+        except weft.InvalidArgument as error:
+            said = str(error)
         if call is not CLOSE:  # it goes on
             sync.step()
             sync.close()
+        return said
 
 
 CLOSE = weft.train.GradientSync.close
@@ -355,8 +357,11 @@ WHOLE = [
 
 @pytest.mark.parametrize("number", range(len(WHOLE)))
 def test_parameters_are_not_whole_before_step(team, number):
-    team(2).run(halfway_of, number)
+    said = team(2).run(halfway_of, number)
+    if WHOLE[number] is CLOSE:  # the first to close ends the other's, which then has nothing to say
+        said = [max(said)]
+    assert all("step() was not called after the backward" in text for text in said), said
 
 
 def halfway_of(job, number):
-    halfway(job, WHOLE[number])
+    return halfway(job, WHOLE[number])
