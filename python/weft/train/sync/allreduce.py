@@ -72,15 +72,12 @@ class Allreduce:
         if bucket not in self._to_update:
             return
         self._words.hear()
-        here = [one for one in self._to_update if self._is_here(one)]
+        ended = self._lanes.has_ended
+        here = [one for one in self._to_update if ended(self._requests.get(one))]
         if bucket not in here:
             self._update(here, values)
             here = [bucket]
         self._update(here, values)
-
-    def _is_here(self, bucket: Bucket) -> bool:
-        request = self._requests.get(bucket)
-        return request is None or request.test()
 
     def _update(self, buckets: list[Bucket], values: Hyperparameters) -> None:
         for bucket in buckets:

@@ -56,6 +56,10 @@ class Lanes:
             recorder.collective(call.__name__, request, begin, layers)
         return request
 
+    def has_ended(self, request: Request | None) -> bool:
+        """Whether `wait` would not wait; so it is of none."""
+        return request is None or bool(request.test())
+
     def wait(self, request: Request) -> None:
         """Waits until `request` has finished."""
         recorder = active()

@@ -182,8 +182,8 @@ def _buckets(slots: list[Slot], bucket_bytes: int, short: int, parts: int) -> li
     filling: dict[tuple[Any, bool], list[Slot]] = {}
     for layer in _layers(slots):
         for slot in layer:
-            kind = (slot.parameter.dtype, slot.parameter.requires_grad)
-            mates = [s for s in layer if (s.parameter.dtype, s.parameter.requires_grad) == kind]
+            kind = _kind(slot)
+            mates = [mate for mate in layer if _kind(mate) == kind]
             now = filling.get(kind)
             if now is None or (slot is mates[0] and _bytes(now) + _bytes(mates) > bucket_bytes):
                 now = filling[kind] = []
@@ -200,16 +200,16 @@ def _buckets(slots: list[Slot], bucket_bytes: int, short: int, parts: int) -> li
 def _without_short(buckets: list[list[Slot]], short: int) -> list[list[Slot]]:
     made: list[list[Slot]] = []
     for bucket in buckets:
-        if made and _bytes(bucket) < short and _kind(made[-1]) == _kind(bucket):
+        if made and _bytes(bucket) < short and _kind(made[-1][0]) == _kind(bucket[0]):
             made[-1] += bucket
         else:
             made.append(bucket)
     return made
 
 
-def _kind(slots: list[Slot]) -> tuple[Any, bool]:
+def _kind(slot: Slot) -> tuple[Any, bool]:
     """What the slots of a bucket have in common."""
-    return slots[0].parameter.dtype, slots[0].parameter.requires_grad
+    return slot.parameter.dtype, slot.parameter.requires_grad
 
 
 def _layers(slots: list[Slot]) -> list[list[Slot]]:

@@ -99,16 +99,12 @@ class Sharded:
         taken = [rest.pop()]
         self.settle(taken[0])
         nbytes = self._shards[taken[0]].mine.nbytes
-        while rest and self._is_here(rest[-1]):
+        while rest and self._lanes.has_ended(self._reducing.get(rest[-1])):
             nbytes += self._shards[rest[-1]].mine.nbytes
             if nbytes > _TOGETHER:
                 break
             taken.append(rest.pop())
         return taken
-
-    def _is_here(self, bucket: Bucket) -> bool:
-        request = self._reducing.get(bucket)
-        return request is None or request.test()
 
     def _gather(self, bucket: Bucket) -> None:
         shard = self._shards[bucket]
