@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "driver.h"
+#include "kernels/copy.h"
 #include "kernels/kernels.h"
 
 namespace {
 
 using weft::kernels::copy;
+using weft::kernels::To;
 
 // The buffers of all threads, for all threads. Written in bind(), which a meeting follows.
 struct Buffers {
@@ -61,7 +63,7 @@ class Limit : public bench::Library {
       std::byte* next = all_[(rank_ + 1) % size_].output + offset;
       sum(offset, elements, own, size_ > 1 ? next : nullptr);
       for (std::size_t r = 2; r < size_; ++r)
-        copy(all_[(rank_ + r) % size_].output + offset, nullptr, own, elements * item_);
+        copy(all_[(rank_ + r) % size_].output + offset, own, elements * item_, To::kPeer);
     }
   }
 
@@ -72,7 +74,7 @@ class Limit : public bench::Library {
           nullptr);
   }
 
-  void broadcast() { copy(all_[rank_].output, nullptr, all_[0].output, count_ * item_); }
+  void broadcast() { copy(all_[rank_].output, all_[0].output, count_ * item_, To::kOwn); }
 
   void allgather() {
     for (std::size_t r = 0; r < size_; ++r) take_block(r, 0);
@@ -85,7 +87,8 @@ class Limit : public bench::Library {
   // Block `block` of rank r's input becomes block r of the own output.
   void take_block(std::size_t r, std::size_t block) {
     const std::size_t bytes = count_ * item_;
-    copy(all_[rank_].output + r * bytes, nullptr, all_[r].input + block * bytes, bytes);
+    copy(all_[rank_].output + r * bytes, all_[r].input + block * bytes, bytes,
+         {To::kOwn, size_ * bytes});
   }
 
   // To `dst`, and to `second` if there is one: the sum of all inputs from byte `offset` on.

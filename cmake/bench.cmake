@@ -12,6 +12,14 @@ foreach(name weft limit)
     RUNTIME_OUTPUT_DIRECTORY "${WEFT_PACKAGE_DIR}/bin"
     BUILD_RPATH "$ORIGIN/.." BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/..")
 endforeach()
+# What profiles of processors are made from: `ninja bench_copy bench_sketch`. Not installed.
+foreach(name copy sketch)
+  add_executable(bench_${name} EXCLUDE_FROM_ALL benchmarks/${name}.cc)
+  target_compile_options(bench_${name} PRIVATE ${weft_flags})
+  target_include_directories(bench_${name} PRIVATE src)
+  target_link_libraries(bench_${name} PRIVATE weft Threads::Threads)
+endforeach()
+target_link_libraries(bench_sketch PRIVATE bench_driver)
 # So that its symbol _end is seen: Open MPI's OpenSHMEM takes what lies below it for the program's data.
 set_target_properties(bench_weft PROPERTIES ENABLE_EXPORTS ON)
 target_include_directories(bench_limit PRIVATE src)  # for the reduction loops

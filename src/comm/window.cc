@@ -8,7 +8,7 @@
 #include "comm/rank_text.h"
 #include "comm/window_ground.h"
 #include "comm/window_mail.h"
-#include "kernels/kernels.h"
+#include "kernels/copy.h"
 #include "weft/communicator.h"
 #include "weft/error.h"
 
@@ -173,7 +173,7 @@ void Window::Impl::put(WindowMail::Put put) {
 }
 
 void Window::Impl::store(const WindowPart& part, const WindowMail::Put& put) {
-  if (put.bytes) kernels::copy(part.data() + put.offset, nullptr, put.data, put.bytes);
+  if (put.bytes) kernels::copy(part.data() + put.offset, put.data, put.bytes, kernels::To::kPeer);
   if (put.update) part.apply(*put.update);
   if (put.target == rank)
     engine->fabric()->ring();  // another thread of this rank may wait

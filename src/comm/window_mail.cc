@@ -5,7 +5,7 @@
 #include <string>
 
 #include "comm/rank_text.h"
-#include "kernels/kernels.h"
+#include "kernels/copy.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -195,7 +195,7 @@ void WindowMail::apply(int peer, const Header& header, const Delivery& delivery)
       (signals && signature.plan >= static_cast<std::uint32_t>(shape.signals)))
     throw InternalError(rank_text(peer) + " has put outside of the window of " + rank_text(me_));
   if (delivery.bytes)
-    kernels::copy(mine_.data() + signature.count, nullptr, delivery.data, delivery.bytes);
+    kernels::copy(mine_.data() + signature.count, delivery.data, delivery.bytes, kernels::To::kOwn);
   if (signals) mine_.apply(update_of(signature));
   if (signature.op & kLeaves) mine_.leave(peer);
 }

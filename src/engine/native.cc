@@ -41,7 +41,7 @@ NativeStep::NativeStep() : work_(std::make_unique<Work>()) {}
 void NativeStep::begin(const Binding& binding, Endpoint& endpoint, int rank) {
   const std::span<std::byte> from = user_bytes(binding, Buffer::kInput);
   const std::span<std::byte> input = work_->input.take(from.size());
-  kernels::copy(input.data(), nullptr, from.data(), from.size());
+  kernels::copy(input.data(), from.data(), from.size(), kernels::To::kOwn);
   const auto output = work_->output.take(user_bytes(binding, Buffer::kOutput).size());
   work_->run = binding.natives->begin(
       {endpoint, binding.signature, binding.scale, rank, binding.plan->shape.ranks, input, output,
@@ -80,7 +80,7 @@ bool NativeStep::test() {
 bool NativeStep::finish(const Binding& binding) {
   if (!test()) return false;
   const std::span<std::byte> output = user_bytes(binding, Buffer::kOutput);
-  kernels::copy(output.data(), nullptr, work_->output.data.get(), output.size());
+  kernels::copy(output.data(), work_->output.data.get(), output.size(), kernels::To::kOwn);
   return true;
 }
 

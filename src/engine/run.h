@@ -13,6 +13,7 @@
 #include "engine/pace.h"
 #include "engine/round.h"
 #include "engine/slots.h"
+#include "kernels/copy.h"
 
 namespace weft {
 
@@ -63,6 +64,7 @@ class Run {
   using Place = Round::Place;
   bool go(const Prepared& now, std::size_t chunk);
   bool copy(const Prepared& now, std::size_t chunk);
+  kernels::Filling filling(const Operand& target) const;
   bool reduce(const Prepared& now, std::size_t chunk);
   // targets_ = scale * (sources_ added up), rounded for narrow slots.
   void combine(std::size_t count, double scale, kernels::Order order);

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "engine/binding.h"
-#include "kernels/kernels.h"
+#include "kernels/copy.h"
 
 namespace weft {
 
@@ -22,7 +22,7 @@ class Scratch {
       memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
       bytes_ = bytes;
     }
-    kernels::copy(memory_.get(), nullptr, binding.user[0], bytes);
+    kernels::copy(memory_.get(), binding.user[0], bytes, kernels::To::kOwn);
     binding.user[0] = memory_.get();
     binding.where[0] = {};
   }

@@ -46,9 +46,19 @@ bool Run::copy(const Prepared& now, std::size_t chunk) {
     combine(part.count, 1.0, kernels::Order::kFromLeft);
     return true;
   }
-  kernels::copy(targets_[0].data, targets_.size() > 1 ? targets_[1].data : nullptr, typed.data,
-                part.count * binding_->bytes_in(width));
+  const std::size_t bytes = part.count * binding_->bytes_in(width);
+  const std::vector<Operand>& dst = now.step->dst;
+  if (targets_.size() > 1)
+    kernels::copy({targets_[0].data, filling(dst[0])}, {targets_[1].data, filling(dst[1])},
+                  typed.data, bytes);
+  else
+    kernels::copy(targets_[0].data, typed.data, bytes, filling(dst[0]));
   return true;
+}
+
+kernels::Filling Run::filling(const Operand& target) const {
+  if (target.buffer == Buffer::kSlot) return kernels::To::kSlot;
+  return {kernels::To::kOwn, binding_->part(target.buffer).total() * binding_->element};
 }
 
 bool Run::reduce(const Prepared& now, std::size_t chunk) {

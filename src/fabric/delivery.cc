@@ -1,18 +1,18 @@
 #include "fabric/delivery.h"
 
-#include "kernels/kernels.h"
+#include "kernels/copy.h"
 #include "weft/error.h"
 
 namespace weft {
 
 void stage(const Outgoing& out) {
   if (out.slot->filled) return;
-  store(out.slot->data, out);
+  kernels::copy(out.slot->data, out.source, out.bytes, kernels::To::kSlot);
   out.slot->filled = true;
 }
 
 void store(std::byte* place, const Outgoing& out) {
-  kernels::copy(place, nullptr, out.source, out.bytes);
+  kernels::copy(place, out.source, out.bytes, kernels::To::kPeer);
 }
 
 const std::byte* in_output(const Buffers& mine, std::uint64_t offset, std::size_t bytes) {

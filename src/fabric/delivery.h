@@ -8,7 +8,7 @@ namespace weft {
 // Copies the payload into its slot, unless it is there.
 void stage(const Outgoing& out);
 
-// Writes a payload to a place of its own, past the caches where that is faster.
+// Writes a payload to its place in a reader's output.
 void store(std::byte* place, const Outgoing& out);
 
 // Where a payload lies that was written into the own output. Throws InternalError if the place is

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/isa.h"
+#include "kernels/watched.h"
 
 namespace weft::kernels {
 namespace {
@@ -26,6 +27,8 @@ namespace {
 #include "kernels/loops.h"
 
 #include "kernels/split_sgd_loop.h"
+
+#include "kernels/copy_loop.h"
 
 #include "kernels/table.h"
 

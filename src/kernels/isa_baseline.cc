@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "kernels/isa.h"
+#include "kernels/watched.h"
 
-#if defined(__F16C__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
@@ -28,6 +29,8 @@ namespace {
 #include "kernels/loops.h"
 
 #include "kernels/split_sgd_loop.h"
+
+#include "kernels/copy_loop.h"
 
 #include "kernels/table.h"
 

@@ -1,7 +1,6 @@
 #include "kernels/kernels.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -78,21 +77,6 @@ SplitSgdFn find_split_sgd() { return chosen_isa().table->split_sgd; }
 
 std::string_view instruction_set() { return chosen_isa().name; }
 
-void copy(void* dst, void* dst2, const void* src, std::size_t bytes) {
-  if (dst == src) dst = nullptr;
-  if (dst2 == src) dst2 = nullptr;
-  if (!dst || !dst2) {
-    void* only = dst ? dst : dst2;
-    if (only && bytes > 0) std::memcpy(only, src, bytes);
-    return;
-  }
-  // Small enough that the second read finds the piece in the first-level cache.
-  constexpr std::size_t kPiece = 8192;
-  for (std::size_t done = 0; done < bytes; done += kPiece) {
-    const std::size_t piece = std::min(kPiece, bytes - done);
-    std::memcpy(static_cast<char*>(dst) + done, static_cast<const char*>(src) + done, piece);
-    std::memcpy(static_cast<char*>(dst2) + done, static_cast<const char*>(src) + done, piece);
-  }
-}
+const Table& chosen_table() { return *chosen_isa().table; }
 
 }  // namespace weft::kernels

@@ -5,7 +5,7 @@
 // multiply-add across a rounding that another target would make.
 //
 // The caller's next release store publishes everything that is stored here. So a loop that stores
-// past the caches fences before it returns (the C library's memcpy does).
+// past the caches fences before it returns.
 #pragma once
 
 #include <cstddef>
@@ -74,10 +74,6 @@ struct SgdFactors {
 using SplitSgdFn = void (*)(const SplitArrays& arrays, std::size_t count,
                             const SgdFactors& factors);
 SplitSgdFn find_split_sgd();
-
-// dst = src, and dst2 = src where dst2 is given. Nothing is done where a target is the source
-// itself.
-void copy(void* dst, void* dst2, const void* src, std::size_t bytes);
 
 // "avx512", "avx2" or "baseline": what find_reduce chose. The environment variable
 // WEFT_ISA lowers it, for tests.

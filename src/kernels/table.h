@@ -68,5 +68,7 @@ constexpr Table make_table() {
   fill_complex<float>(row(DType::kC64));
   fill_complex<double>(row(DType::kC128));
   table.split_sgd = split_sgd;
+  table.copy_plain = copy_plain;
+  table.copy_stream = copy_stream;
   return table;
 }

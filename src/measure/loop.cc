@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/copy.h"
 #include "kernels/kernels.h"
 #include "measure/timing.h"
 
@@ -30,12 +31,12 @@ class Loop {
       filled += timed([&] { fill(i, probe_.own() + slot); });
       probe_.send(next_);
       probe_.wait(prev_);
-      fetched += timed([&] { put(at(output_, i), probe_.of(prev_) + slot); });
+      fetched += timed([&] { put(at(output_, i), probe_.of(prev_) + slot, kernels::To::kOwn); });
       probe_.credit(prev_);
     }
   }
 
-  void copy(std::size_t piece, std::byte* to) { put(to, at(input_, piece)); }
+  void copy(std::size_t piece, std::byte* to) { put(to, at(input_, piece), kernels::To::kSlot); }
   void sum(std::size_t piece, std::byte* to) {
     const kernels::Source sources[] = {{at(input_, piece)}, {at(output_, piece)}};
     const kernels::Target target[] = {{to}};
@@ -51,8 +52,8 @@ class Loop {
   void finish() { probe_.await_taken(next_, 0); }
 
  private:
-  static void put(std::byte* to, const std::byte* from) {
-    kernels::copy(to, nullptr, from, kPiece);
+  static void put(std::byte* to, const std::byte* from, kernels::To kind) {
+    kernels::copy(to, from, kPiece, kind);
   }
   static std::byte* at(std::vector<std::byte>& buffer, std::size_t piece) {
     return buffer.data() + piece * kPiece;

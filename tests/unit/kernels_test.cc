@@ -341,31 +341,5 @@ TEST(Kernels, ThreadsModesShowInNoBitAndAreKept) {
   }
 }
 
-TEST(Kernels, CopyWritesOneOrTwoTargets) {
-  for (std::size_t bytes : {0u, 1u, 63u, 8192u, 8193u, 50000u}) {
-    const Bytes source = random_elements(DType::kU8, false, bytes, 3);
-    for (int targets = 0; targets < 4; ++targets) {
-      Placed first(bytes, 1), second(bytes, 2);
-      copy(targets & 1 ? first.data() : nullptr, targets & 2 ? second.data() : nullptr,
-           source.data(), bytes);
-      const Bytes untouched(bytes, std::byte{0xa5});
-      EXPECT_TRUE(first.holds((targets & 1 ? source : untouched).data())) << bytes;
-      EXPECT_TRUE(second.holds((targets & 2 ? source : untouched).data())) << bytes;
-      EXPECT_TRUE(first.fence_stands() && second.fence_stands()) << bytes;
-    }
-  }
-}
-
-TEST(Kernels, CopyOntoItselfStillWritesTheOther) {
-  Bytes source = random_elements(DType::kU8, false, 20000, 3), other(source.size());
-  const Bytes expected = source;
-  copy(source.data(), other.data(), source.data(), source.size());
-  EXPECT_EQ(other, expected);
-  other.assign(other.size(), std::byte{0});
-  copy(other.data(), source.data(), source.data(), source.size());
-  EXPECT_EQ(other, expected);
-  EXPECT_EQ(source, expected);
-}
-
 }  // namespace
 }  // namespace weft::kernels

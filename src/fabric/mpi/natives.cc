@@ -7,7 +7,7 @@
 
 #include "fabric/mail/endpoint.h"
 #include "fabric/mpi/library.h"
-#include "kernels/kernels.h"
+#include "kernels/copy.h"
 #include "plan/partition.h"
 #include "weft/collective.h"
 #include "weft/error.h"
@@ -130,7 +130,8 @@ Request MpiRun::move() {
   const Datatype type = type_ ? type_ : mpi_.bytes();
   switch (collective_) {
     case Collective::kBroadcast:
-      kernels::copy(out(), nullptr, in(), call_.input.size());  // none but the root has an input
+      kernels::copy(out(), in(), call_.input.size(),
+                    kernels::To::kOwn);  // none but the root has an input
       return mpi_.ibcast(out(), received(), type, root(), comm);
     case Collective::kAllgather:
       if (out_.even()) return mpi_.iallgather(in(), out(), sent(), type, comm);

@@ -2,7 +2,6 @@
 // they lie, or staged in a slot.
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <thread>
 
 #include "base/membarrier.h"
@@ -10,6 +9,7 @@
 #include "fabric/delivery.h"
 #include "fabric/members.h"
 #include "fabric/shm/endpoint.h"
+#include "kernels/copy.h"
 #include "weft/error.h"
 
 namespace weft::shm {
@@ -92,7 +92,7 @@ void ShmEndpoint::send(const Outgoing& out, const Reader& reader) {
   entry.header.bytes = static_cast<std::uint32_t>(out.bytes);
   entry.header.own = reader.transfer;
   if (out.bytes > 0 && out.bytes <= kInlineBytes) {
-    std::memcpy(box.payload(number, out.bytes), out.source, out.bytes);
+    kernels::copy(box.payload(number, out.bytes), out.source, out.bytes, kernels::To::kSlot);
   } else {
     entry.header.input = out.buffers.input;
     entry.header.output = out.buffers.output;

@@ -1,0 +1,189 @@
+// A throw-away kernel of the two-shot plan for two ranks: how fast that order of loads and stores
+// can be on this processor with slots and stores chosen freely. `bench_sketch DIRECTORY`, threads
+// of one process. An allreduce's algorithm names the choice, each word being optional:
+//
+//   slots=32,chunk=16K,send=string,result=string,lag=1
+//
+// Places that each of the two streams turns through, also across calls; bytes of a chunk; the loop
+// that fills a slot with an input (plain, string, stream) and with a sum; how many chunks are sent
+// before the first is added up. It proves nothing, knows no errors, and sums float32 only.
+#include <algorithm>
+#include <atomic>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "driver.h"
+#include "kernels/isa.h"
+#include "kernels/kernels.h"
+#include "kernels/strings.h"
+
+namespace {
+
+using weft::kernels::Order;
+using weft::kernels::Source;
+using weft::kernels::Target;
+
+constexpr std::size_t kAllBytes = 64 << 20;  // of a stream's slots
+
+struct Choice {
+  std::size_t slots = 4, chunk = 64 << 10, lag = 1;
+  std::string send = "string", result = "string", fetch = "string";
+};
+
+std::size_t number(const std::string& text) {
+  std::size_t end = 0;
+  const std::size_t value = std::stoul(text, &end);
+  return text.substr(end) == "K" ? value << 10 : text.substr(end) == "M" ? value << 20 : value;
+}
+
+Choice parse(const std::string& text) {
+  Choice choice;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const std::size_t at = word.find('=');
+    const std::string name = word.substr(0, at), value = word.substr(at + 1);
+    if (name == "slots")
+      choice.slots = number(value);
+    else if (name == "chunk")
+      choice.chunk = number(value);
+    else if (name == "lag")
+      choice.lag = number(value);
+    else if (name == "send")
+      choice.send = value;
+    else if (name == "result")
+      choice.result = value;
+    else if (name == "fetch")
+      choice.fetch = value;
+    else
+      throw std::runtime_error("a choice of the sketch: " + word);
+  }
+  if (choice.slots <= choice.lag || choice.slots * choice.chunk > kAllBytes)
+    throw std::runtime_error("slots of the sketch: more than its lag, and at most 64 MiB");
+  return choice;
+}
+
+void copy(const std::string& way, void* to, const void* from, std::size_t bytes) {
+  const weft::kernels::Table& table = weft::kernels::chosen_table();
+  if (way == "stream") return table.copy_stream(to, from, bytes);
+#if defined(__x86_64__)
+  if (way == "string") return weft::kernels::copy_string(to, from, bytes, table.copy_plain);
+#endif
+  table.copy_plain(to, from, bytes);
+}
+
+// One rank's messages of one kind to the other. Counters only grow.
+struct Stream {
+  std::shared_ptr<void> slots;
+  alignas(128) std::atomic<std::uint64_t> filled{0};
+  alignas(128) std::atomic<std::uint64_t> taken{0};
+};
+
+struct Shared {
+  Stream sends[2], results[2];
+};
+
+void until(const std::atomic<std::uint64_t>& counter, std::uint64_t least) {
+  while (counter.load(std::memory_order_acquire) < least) {
+  }
+}
+
+class Sketch : public bench::Library {
+ public:
+  Sketch(int rank, Shared& shared) : rank_(static_cast<std::size_t>(rank)), shared_(shared) {
+    for (Stream* stream : {&shared.sends[rank], &shared.results[rank]})
+      stream->slots = allocate(kAllBytes);
+    reduce_ = weft::kernels::find_reduce(weft::DType::kF32, weft::ReduceOp::kSum);
+  }
+
+  void bind(const bench::Case& c, const void*, void* output) override {
+    if (c.collective != "allreduce" || c.dtype != "float32")
+      throw std::runtime_error("the sketch is an allreduce of float32");
+    choice_ = parse(c.algorithm);
+    data_ = static_cast<std::byte*>(output);
+    bytes_ = c.count * sizeof(float);
+    half_ = c.count / 2 * sizeof(float);
+  }
+
+  void operate() override {
+    const std::size_t chunks = (bytes_ - half_ + choice_.chunk - 1) / choice_.chunk;
+    for (std::size_t i = 0; i < chunks + 2 * choice_.lag; ++i) {
+      if (i < chunks) send(i);
+      if (i >= choice_.lag && i - choice_.lag < chunks) add(i - choice_.lag);
+      if (i >= 2 * choice_.lag) fetch(i - 2 * choice_.lag);
+    }
+    done_ += chunks;
+  }
+  void barrier() override {}
+
+ private:
+  struct Piece {
+    std::byte* data;
+    std::size_t bytes;
+  };
+  // Chunk i of a rank's half.
+  Piece piece(std::size_t rank, std::size_t i) const {
+    const std::size_t first = rank ? half_ : 0, end = rank ? bytes_ : half_;
+    const std::size_t at = std::min(end, first + i * choice_.chunk);
+    return {data_ + at, std::min(choice_.chunk, end - at)};
+  }
+  std::byte* slot(const Stream& stream, std::size_t i) const {
+    return static_cast<std::byte*>(stream.slots.get()) +
+           (done_ + i) % choice_.slots * choice_.chunk;
+  }
+  void fill(Stream& stream, std::size_t i, const std::string& way, Piece from) {
+    if (done_ + i >= choice_.slots) until(stream.taken, done_ + i + 1 - choice_.slots);
+    copy(way, slot(stream, i), from.data, from.bytes);
+    stream.filled.store(done_ + i + 1, std::memory_order_release);
+  }
+
+  void send(std::size_t i) { fill(shared_.sends[rank_], i, choice_.send, piece(1 - rank_, i)); }
+
+  void add(std::size_t i) {
+    Stream& from = shared_.sends[1 - rank_];
+    until(from.filled, done_ + i + 1);
+    const Piece mine = piece(rank_, i);
+    const Source sources[] = {{mine.data}, {slot(from, i)}};
+    const Target targets[] = {{mine.data}};
+    reduce_({sources, 2}, {targets, 1}, mine.bytes / sizeof(float), 1.0, Order::kFromLeft);
+    from.taken.store(done_ + i + 1, std::memory_order_release);
+    fill(shared_.results[rank_], i, choice_.result, mine);
+  }
+
+  void fetch(std::size_t i) {
+    Stream& from = shared_.results[1 - rank_];
+    until(from.filled, done_ + i + 1);
+    const Piece theirs = piece(1 - rank_, i);
+    copy(choice_.fetch, theirs.data, slot(from, i), theirs.bytes);
+    from.taken.store(done_ + i + 1, std::memory_order_release);
+  }
+
+  const std::size_t rank_;
+  Shared& shared_;
+  Choice choice_;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0, half_ = 0;
+  std::uint64_t done_ = 0;  // chunks of all calls before
+  weft::kernels::ReduceFn reduce_ = nullptr;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const std::string directory = argv[1];
+  return bench::guarded(0, [&] {
+    const bench::Job job = bench::read_job(directory + "/job");
+    if (job.ranks != 2) throw std::runtime_error("the sketch is for two ranks");
+    Shared shared;
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] {
+        bench::guarded(rank, [&] {
+          Sketch sketch(rank, shared);
+          bench::measure(sketch, job, rank, directory);
+        });
+      });
+  });
+}

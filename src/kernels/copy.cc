@@ -1,0 +1,61 @@
+// Which loop copies: by the processor's profile, the kind of memory and the size.
+#include "kernels/copy.h"
+
+#include <algorithm>
+
+#include "base/copy_profile.h"
+#include "kernels/isa.h"
+#include "kernels/strings.h"
+
+namespace weft::kernels {
+namespace {
+
+// Small enough that the second read finds the piece in the first-level cache.
+constexpr std::size_t kPiece = 8192;
+// A shorter piece is not worth the fence after streaming.
+constexpr std::size_t kLeastStreamed = 4096;
+
+class Copier {
+ public:
+  // Chosen at the first use, for the life of the process.
+  static const Copier& chosen() {
+    static const Copier copier(copy_profile(this_processor()), chosen_table());
+    return copier;
+  }
+
+  Copier(const CopyProfile& profile, const Table& table) : profile_(profile), table_(table) {}
+
+  void copy(void* dst, const void* src, std::size_t bytes, Filling filling) const {
+    const CopyRule& rule = profile_.rules[static_cast<std::size_t>(filling.to)];
+    if (bytes >= std::min(rule.string_from, kLeastStreamed)) {
+      if (bytes >= kLeastStreamed && std::max(filling.whole, bytes) >= rule.stream_from)
+        return table_.copy_stream(dst, src, bytes);
+#if defined(__x86_64__)
+      if (bytes >= rule.string_from && bytes < rule.string_below && !profile_.refuses(dst, src))
+        return copy_string(dst, src, bytes, table_.copy_plain);
+#endif
+    }
+    table_.copy_plain(dst, src, bytes);
+  }
+
+ private:
+  const CopyProfile profile_;
+  const Table& table_;
+};
+
+}  // namespace
+
+void copy_many(void* dst, const void* src, std::size_t bytes, Filling filling) {
+  if (dst != src) Copier::chosen().copy(dst, src, bytes, filling);
+}
+
+void copy(CopyTarget first, CopyTarget second, const void* src, std::size_t bytes) {
+  const auto* from = static_cast<const char*>(src);
+  for (std::size_t done = 0; done < bytes; done += kPiece) {
+    const std::size_t piece = std::min(kPiece, bytes - done);
+    copy(static_cast<char*>(first.data) + done, from + done, piece, first.filling);
+    copy(static_cast<char*>(second.data) + done, from + done, piece, second.filling);
+  }
+}
+
+}  // namespace weft::kernels
