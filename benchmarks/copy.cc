@@ -1,5 +1,5 @@
 // The ways to copy, beside std::memcpy, on this processor. What it prints is what a row of
-// src/base/copy_profile.cc is made from. Two free cores are needed.
+// src/base/shipped_models.cc is made from. Two free cores are needed.
 //
 //   own    one thread copies between two buffers, which stay in its caches if they fit
 //   slot   one thread writes pieces into four slots in turn, which a thread on another core reads

@@ -12,7 +12,7 @@ foreach(name weft limit)
     RUNTIME_OUTPUT_DIRECTORY "${WEFT_PACKAGE_DIR}/bin"
     BUILD_RPATH "$ORIGIN/.." BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/..")
 endforeach()
-# What profiles of processors are made from: `ninja bench_copy bench_sketch`. Not installed.
+# What src/base/shipped_models.cc is made from: `ninja bench_copy bench_sketch`. Not installed.
 foreach(name copy sketch)
   add_executable(bench_${name} EXCLUDE_FROM_ALL benchmarks/${name}.cc)
   target_compile_options(bench_${name} PRIVATE ${weft_flags})

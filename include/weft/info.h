@@ -54,6 +54,17 @@ struct WorkerInfo {
 };
 
 // If the kernel does not say, strings are empty and numbers zero.
+// The model of the machine that communicators made here use (docs/machine-model.md).
+struct ModelInfo {
+  std::string processor;  // as files name it
+  std::string name;       // "zen5", a file; "unknown": a rule chose it
+  std::size_t reuse = 0;  // bytes that a rank's slots span before one is written again
+  // Lengths in bytes, by name: smallest_chunk, largest_chunk, ...
+  std::vector<std::pair<std::string, std::size_t>> lengths;
+  std::string known;     // names that WEFT_MODEL may give
+  std::string obstacle;  // why there is none: WEFT_MODEL or a file is wrong
+};
+
 struct SystemInfo {
   std::string version;          // of Weft
   std::string instruction_set;  // of the reduction loops that were chosen
@@ -68,6 +79,7 @@ struct SystemInfo {
   // Variables by which launchers tell of threads and ranks, as far as they are set.
   std::vector<std::pair<std::string, std::string>> launch_hints;
   WorkerInfo worker;
+  ModelInfo model;
 
   // Why hwloc cannot be asked, and the remedy: these lists are empty then. Empty: it was.
   std::string layout_missing;

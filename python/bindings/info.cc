@@ -71,6 +71,17 @@ nb::dict worker(const weft::WorkerInfo& info) {
   return row;
 }
 
+nb::dict model(const weft::ModelInfo& info) {
+  nb::dict row;
+  if (!info.obstacle.empty()) row["obstacle"] = info.obstacle.c_str();
+  row["processor"] = info.processor.c_str();
+  row["name"] = info.name.c_str();
+  row["known"] = info.known.c_str();
+  row["reuse"] = info.reuse;
+  for (const auto& [name, bytes] : info.lengths) row[name.c_str()] = bytes;
+  return row;
+}
+
 nb::dict system_info() {
   const weft::SystemInfo info = weft::system_info();
   nb::dict all;
@@ -85,6 +96,7 @@ nb::dict system_info() {
   all["usable_cores"] = info.usable_cores;
   all["launch_hints"] = hints(info);
   all["worker"] = worker(info.worker);
+  all["model"] = model(info.model);
   all["caches"] = caches(info);
   all["layout"] = layout(info);
   all["sockets"] = domains(info.sockets);

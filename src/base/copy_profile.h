@@ -1,25 +1,11 @@
-// How each known processor copies best, as data: from which size on which kind of store is used.
+// How a processor copies best, as data: from which size on which kind of store is used.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 namespace weft {
-
-// What decides how a processor copies. Vendor is "" and numbers are 0 where it does not say.
-struct Processor {
-  std::string vendor;  // "AuthenticAMD", "GenuineIntel"
-  int family = 0, model = 0;
-  bool fast_strings = false;        // ERMS: `rep movsb` is worth it for long copies
-  bool fast_short_strings = false;  // FSRM: for short ones too
-  std::size_t l2 = 0, l3 = 0;       // bytes of a core's second cache, of the largest that is shared
-};
-
-// The one that this thread runs on. Thread safe.
-Processor this_processor();
 
 inline constexpr std::size_t kNever = SIZE_MAX;
 
@@ -32,7 +18,6 @@ struct CopyRule {
 };
 
 struct CopyProfile {
-  std::string_view name;  // "zen5"; "unknown" if a rule chose it
   // Into memory of this rank, a slot, a peer's memory: as kernels::To counts them.
   std::array<CopyRule, 3> rules = {};
   // `rep movsb` is refused where (dst - src) mod 4096 is at least 1 and below `ahead`, or where
@@ -45,8 +30,5 @@ struct CopyProfile {
     return (distance % 4096 != 0 && distance % 4096 < ahead) || -distance % 4096 < behind;
   }
 };
-
-// The profile that Weft ships for a processor, else one by the rule for unknown ones.
-CopyProfile copy_profile(const Processor& processor);
 
 }  // namespace weft

@@ -37,6 +37,11 @@ constexpr Variable kVariables[] = {
      "the instruction set of the copy and reduction loops", kEachRank},
     {"WEFT_LIBFABRIC", &Environment::libfabric, "a file", "`libfabric.so.1` as the system finds it",
      "libfabric itself", kEachRank},
+    {"WEFT_MODEL", &Environment::model,
+     "`shipped`, a name that `weft info` lists, or a file of `weft tune --quick`",
+     "the user's own file if it is of this processor, else what Weft ships",
+     "the model of the machine: which loop copies, how slots turn, how long chunks are",
+     "copies and slots each rank's own, lengths rank 0's"},
     {"WEFT_NODE", &Environment::node, "any text",
      "ranks of one host and one network namespace are on one node",
      "ranks of one host that name different nodes do not share memory", kEachRank},
@@ -132,6 +137,16 @@ std::vector<std::string> unknown_variables() {
   }
   std::ranges::sort(sentences);
   return sentences;
+}
+
+std::filesystem::path user_file(const std::string& name) {
+  const auto folder = [](const char* variable) -> std::filesystem::path {
+    const char* const value = std::getenv(variable);
+    return value ? value : "";
+  };
+  const std::filesystem::path config = folder("XDG_CONFIG_HOME"), home = folder("HOME");
+  if (config.empty() && home.empty()) return {};
+  return (config.empty() ? home / ".config" : config) / "weft" / name;
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 // `weft info` prints the table with what is set, docs/environment.md is made from it.
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ struct Environment {
   std::string interface;
   std::string isa;
   std::string libfabric;
+  std::string model;
   std::string node;
   std::string ofi_provider;
   std::string rendezvous;
@@ -46,5 +48,9 @@ std::span<const Variable> variables();
 // One sentence for each variable WEFT_... of this process that neither Weft nor its tests and
 // scripts know, with the name that is meant if one is near.
 std::vector<std::string> unknown_variables();
+
+// The user's own file of that name, $XDG_CONFIG_HOME/weft/NAME, else ~/.config/weft/NAME, whether
+// or not it is there; empty if there is no home.
+std::filesystem::path user_file(const std::string& name);
 
 }  // namespace weft

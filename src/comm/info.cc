@@ -10,6 +10,7 @@
 #include "base/environment.h"
 #include "base/hardware.h"
 #include "base/layout.h"
+#include "base/machine_model.h"
 #include "base/version.h"
 #include "comm/fabrics.h"
 #include "comm/workers.h"
@@ -72,6 +73,20 @@ WorkerInfo described_worker(const CpuLimits& limits) {
   return info;
 }
 
+ModelInfo described_model() {
+  ModelInfo info{.processor = this_processor().text(), .known = model_names()};
+  try {
+    const MachineModel& model = machine_model();
+    info.name = model.name;
+    info.reuse = model.reuse;
+    for (const LengthField& field : length_fields())
+      info.lengths.emplace_back(field.name, model.lengths.*field.value);
+  } catch (const Error& error) {
+    info.obstacle = error.what();
+  }
+  return info;
+}
+
 }  // namespace
 
 SystemInfo system_info() {
@@ -89,6 +104,7 @@ SystemInfo system_info() {
   info.usable_cores = limits.usable();
   info.launch_hints = launch_hints();
   info.worker = described_worker(limits);
+  info.model = described_model();
   describe(read_layout(), info);
   info.huge_page_bytes = hardware.huge_page_bytes;
   info.huge_pages_reserved = hardware.huge_pages_reserved;

@@ -60,6 +60,17 @@ bool counts_equal(const Call& call) {
          std::all_of(call.output_counts.begin(), call.output_counts.end(), is_one);
 }
 
+// How many places each slot turns through. Until the first comes round again the slots of a rank
+// span `reuse` bytes, as far as there is memory.
+std::size_t places_of(const Binding& binding, const PlanShape& shape, std::size_t reuse) {
+  std::size_t all = 0;
+  for (const Channel& channel : shape.channels)
+    all += static_cast<std::size_t>(channel.slots) * binding.slot_bytes(channel);
+  if (all == 0) return 1;
+  return std::clamp<std::size_t>((reuse + all - 1) / all, 1,
+                                 std::max<std::size_t>(1, kSlotBytes / all));
+}
+
 // Equal but for the buffers.
 bool alike(const Call& a, const Call& b) {
   return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
@@ -175,8 +186,12 @@ void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
   std::size_t block = by_rank || shape.output_blocks == 0 ? 0 : binding.parts[1].size(0, 1);
   ChunkRule rule = chunks_;
   rule.asked = chunk;
+  // No message is longer than a buffer, so slots need not be.
+  const std::size_t longest = std::max(binding.parts[0].total(), binding.parts[1].total());
   binding.chunk =
-      chunk_elements(shape, block, binding.element, binding.accumulator, kSlotBytes, rule);
+      std::min(chunk_elements(shape, block, binding.element, binding.accumulator, kSlotBytes, rule),
+               std::max<std::size_t>(1, longest));
+  binding.places = places_of(binding, shape, machine_model().reuse);
 }
 
 void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype,
@@ -187,6 +202,7 @@ void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DTy
   binding.parts[0] = binding.parts[1] = Partition::uniform(count, 1);
   binding.chunk =
       chunk_elements(plan->shape, count, binding.element, binding.element, kSlotBytes, chunks_);
+  binding.places = places_of(binding, plan->shape, machine_model().reuse);
   binding.signature = {};
   binding.signature.count = count;
   binding.signature.plan = digest(plan->shape);

@@ -51,7 +51,8 @@ class Planner {
         selector_(size, settings),
         transfer_(std::make_shared<const Resolved>(
             resolve({"sendrecv/stream", {}, 0}, Collective::kSendRecv))),
-        chunks_{settings.chunk, settings.crowded, settings.nodes() > 1, fabric->rails()},
+        chunks_{settings.chunk, settings.crowded, settings.nodes() > 1, fabric->rails(),
+                settings.lengths},
         fabric_(std::move(fabric)) {}
 
   // Before the first call: the connected lane that collectives run on, for natives.

@@ -130,10 +130,7 @@ void PointToPoint::begin(Operation& operation) {
                          source, destination);
   operation.binding.signature.sequence = operation.number;
   operation.binding.first_channel = kData;
-  if (!state_.slots.leased()) {
-    SymmetricBlock block = engine_->arenas().try_lease();
-    state_.slots.lease(block.data ? block : engine_->arenas().allocate());
-  }
+  if (!state_.slots.leased()) state_.slots.lease(engine_->arenas().lease());
   operation.run = std::make_unique<Run>();
   operation.run->start(operation.binding, state_, operation.sends ? 0 : 1);
 }

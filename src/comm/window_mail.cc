@@ -151,17 +151,15 @@ bool WindowMail::send_piece(Put& put) {
   out.signature = signature_of(put, last);
   Slot slot;
   if (out.bytes > kInlineBytes) {
-    if (!state_.slots.leased()) {
-      const SymmetricBlock block = engine_->arenas().try_lease();
-      state_.slots.lease(block.data ? block : engine_->arenas().allocate());
-    }
-    const std::size_t begin = slots_used_ % kPieces * kPiece, end = begin + out.bytes;
+    if (!state_.slots.leased()) state_.slots.lease(engine_->arenas().lease());
+    const std::size_t begin = slots_used_ % kPieces * kPiece;
     slot = {state_.slots.at(begin), state_.slots.where(begin)};
     out.slot = &slot;
     endpoint_->prepare(out);
     if (reader.holds_slot) {
-      if (state_.slots.reader_of(*endpoint_, begin, end) != Slots::kFree) return false;
-      state_.slots.note(begin, end, put.target, kPuts, reader.number);
+      const Slots::Spot spot{begin, begin};
+      if (state_.slots.reader_of(*endpoint_, spot, out.bytes) != Slots::kFree) return false;
+      state_.slots.note(spot, out.bytes, put.target, kPuts, reader.number);
       ++slots_used_;
     }
     if (reader.holds_source) put.holding.emplace_back(reader.number, out.bytes);

@@ -30,6 +30,7 @@ struct Binding {
   std::size_t accumulator = 1;  // the same in a wide slot
   std::size_t wire = 1;         // the same in a narrow slot
   std::size_t chunk = 1;        // elements of a chunk
+  std::size_t places = 1;       // that each slot turns through; each rank's own
   kernels::ReduceFn reduce = nullptr;
   // For steps with a narrow slot; all other operands count as wide there; null: narrow slots are as
   // the buffers.

@@ -23,6 +23,7 @@ Lane::Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, i
 Lane::~Lane() {
   engine_->detach(this);
   fate_->remove(endpoint_.get());
+  engine_->arenas().leave(*this);
   if (!state_.slots.leased()) return;
   bool idle = state_.slots.idle(*endpoint_);
   engine_->arenas().give_back(state_.slots.release(), idle);
@@ -38,8 +39,14 @@ void Lane::begin(Binding& binding, std::uint64_t sequence) {
 
 void Lane::lease(const Binding& binding) {
   if (state_.slots.leased() || members_ == 1 || !needs_slots(binding)) return;
-  SymmetricBlock block = engine_->arenas().try_lease();
-  state_.slots.lease(block.data ? block : engine_->arenas().allocate());
+  state_.slots.lease(engine_->arenas().lease(this));
+}
+
+SymmetricBlock Lane::give_idle() {
+  if (!try_own_idle()) return {};
+  Release at_end{this};
+  if (fate_->ended(*endpoint_) || !state_.slots.idle(*endpoint_)) return {};
+  return state_.slots.release();
 }
 
 void Lane::run_current(std::chrono::milliseconds timeout) {

@@ -54,7 +54,7 @@ std::string reason(const std::exception_ptr& error, int me);
 void stop_peer_writes(Endpoint& endpoint, Fabric& fabric,
                       const std::vector<const Binding*>& bindings);
 
-class Lane : public Driven {
+class Lane : public Driven, private ArenaPool::Holder {
  public:
   // `members` ranks, of which this is `me`.
   Lane(std::shared_ptr<Engine> engine, std::unique_ptr<Endpoint> endpoint, int me, int members,
@@ -135,6 +135,7 @@ class Lane : public Driven {
   void finish(const Request& request);
   void begin(Binding& binding, std::uint64_t sequence);
   void lease(const Binding& binding);
+  SymmetricBlock give_idle() override;
   // Ends the communicator for the exception that is being handled, in a run of `binding`; what it
   // means to the caller.
   std::exception_ptr fail(const Binding& binding);

@@ -51,15 +51,19 @@ const std::byte* Run::received(const Operand& slot, std::size_t elements) {
   return here.data;
 }
 
-std::size_t Run::slot_offset(int channel) const {
+Slots::Spot Run::spot(int channel) const {
   const Channel& shape = binding_->plan->shape.channels[static_cast<std::size_t>(channel)];
   const std::uint64_t number = lane_->sent[static_cast<std::size_t>(channel_of(channel))];
-  return slot_base_[static_cast<std::size_t>(channel)] +
-         slot_of(number, shape) * binding_->slot_bytes(shape);
+  const std::size_t base = slot_base_[static_cast<std::size_t>(channel)];
+  const std::size_t bytes = binding_->slot_bytes(shape), places = binding_->places;
+  const auto turn = static_cast<std::size_t>(number / static_cast<std::uint64_t>(shape.slots) %
+                                             static_cast<std::uint64_t>(places));
+  const std::size_t slot = slot_of(number, shape) * bytes;
+  return {base + slot, base * places + turn * static_cast<std::size_t>(shape.slots) * bytes + slot};
 }
 
-bool Run::slot_is_free(std::size_t begin, std::size_t end) {
-  int reader = lane_->slots.reader_of(lane_->endpoint, begin, end);
+bool Run::slot_is_free(Slots::Spot spot, std::size_t bytes) {
+  int reader = lane_->slots.reader_of(lane_->endpoint, spot, bytes);
   if (reader != Slots::kFree) blocked_on_ = reader;
   return reader == Slots::kFree;
 }
@@ -68,9 +72,9 @@ std::byte* Run::own_slot(int channel, std::size_t bytes) {
   Filled& filled = filled_[static_cast<std::size_t>(channel)];
   filled.data = filled.inlined.data();
   if (bytes > kInlineBytes) {
-    std::size_t begin = slot_offset(channel);
-    if (!slot_is_free(begin, begin + bytes)) return nullptr;
-    filled.data = lane_->slots.at(begin);
+    const Slots::Spot at = spot(channel);
+    if (!slot_is_free(at, bytes)) return nullptr;
+    filled.data = lane_->slots.at(at.place);
   }
   filled.full = true;
   filled.bytes = bytes;

@@ -43,17 +43,17 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
   out.bytes = part.count * binding_->element;
   out.source = user(step.src[0], place(now, step.dst.size()), part);
   if (out.bytes <= kInlineBytes) {
-    send(step, out, 0);
+    send(step, out, {});
     return true;
   }
-  const std::size_t begin = slot_offset(step.channel);
-  Slot slot{lane_->slots.at(begin), lane_->slots.where(begin)};
+  const Slots::Spot at = spot(step.channel);
+  Slot slot{lane_->slots.at(at.place), lane_->slots.where(at.place)};
   out.slot = &slot;
   aim(now, part, out);
   lane_->endpoint.prepare(out);
   const bool slotted = std::ranges::any_of(out.readers, &Reader::holds_slot);
-  if (slotted && !slot_is_free(begin, begin + out.bytes)) return false;
-  send(step, out, begin);
+  if (slotted && !slot_is_free(at, out.bytes)) return false;
+  send(step, out, at);
   return true;
 }
 
@@ -74,13 +74,12 @@ void Run::aim(const Prepared& now, const Span& part, Outgoing& out) {
 }
 
 // What a reader may still read is noted before it is sent: a post may throw.
-void Run::send(const Step& step, const Outgoing& out, std::size_t slot_begin) {
+void Run::send(const Step& step, const Outgoing& out, Slots::Spot spot) {
   for (const Reader& reader : out.readers) {
     ++lane_->traffic(reader.peer, out.channel).posted;
     if (out.bytes <= kInlineBytes) continue;
     if (reader.holds_slot)
-      lane_->slots.note(slot_begin, slot_begin + out.bytes, reader.peer, out.channel,
-                        reader.number);
+      lane_->slots.note(spot, out.bytes, reader.peer, out.channel, reader.number);
     if (reader.holds_source)
       unread_puts_.push_back({reader.peer, out.channel, reader.number, out.bytes});
   }

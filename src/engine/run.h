@@ -72,7 +72,7 @@ class Run {
   // A message of this step, without a payload yet, to its peers.
   Outgoing& outgoing(const Step& step, std::size_t elements);
   void aim(const Prepared& now, const Span& part, Outgoing& out);
-  void send(const Step& step, const Outgoing& out, std::size_t slot_begin);
+  void send(const Step& step, const Outgoing& out, Slots::Spot spot);
   bool signal(const Prepared& now);
   bool wait(const Prepared& now);
   void credit(const Step& step);
@@ -105,10 +105,11 @@ class Run {
   // To be called after reads in peers' buffers, before their results go to anybody.
   void confirm_reads() const;
   [[noreturn]] void out_of_reach(const Operand& operand, const Place& place) const;
-  bool slot_is_free(std::size_t begin, std::size_t end);
+  bool slot_is_free(Slots::Spot spot, std::size_t bytes);
   // The own slot on `channel` for `bytes`, or null while a reader may still be in it.
   std::byte* own_slot(int channel, std::size_t bytes);
-  std::size_t slot_offset(int channel) const;
+  // Of the next message on `channel`.
+  Slots::Spot spot(int channel) const;
   bool targets(const Prepared& now, const Span& span);
   bool room(const Step& step);
   void compare(int peer, const Header& header, std::size_t elements) const;

@@ -10,15 +10,34 @@ ArenaPool::~ArenaPool() {
     for (const SymmetricBlock& block : *blocks) fabric_->release(block);
 }
 
-SymmetricBlock ArenaPool::try_lease() {
+SymmetricBlock ArenaPool::lease(Holder* holder) {
   std::lock_guard lock(mutex_);
-  if (free_.empty()) return {};
-  SymmetricBlock block = free_.back();
-  free_.pop_back();
+  SymmetricBlock block;
+  if (!free_.empty()) {
+    block = free_.back();
+    free_.pop_back();
+  } else if (holders_.size() >= kMostHeld) {
+    block = take_idle();
+  }
+  if (!block.data) block = fabric_->allocate(kSlotBytes, MemoryUse::kInternal);
+  if (holder) holders_.push_back(holder);
   return block;
 }
 
-SymmetricBlock ArenaPool::allocate() { return fabric_->allocate(kSlotBytes, MemoryUse::kInternal); }
+SymmetricBlock ArenaPool::take_idle() {
+  for (auto holder = holders_.begin(); holder != holders_.end(); ++holder) {
+    const SymmetricBlock block = (*holder)->give_idle();
+    if (!block.data) continue;
+    holders_.erase(holder);
+    return block;
+  }
+  return {};
+}
+
+void ArenaPool::leave(const Holder& holder) {
+  std::lock_guard lock(mutex_);
+  std::erase(holders_, &holder);
+}
 
 void ArenaPool::give_back(const SymmetricBlock& block, bool idle) {
   {
@@ -33,10 +52,13 @@ void ArenaPool::give_back(const SymmetricBlock& block, bool idle) {
 
 SymmetricBlock Slots::release() { return std::exchange(block_, {}); }
 
-int Slots::reader_of(Endpoint& endpoint, std::size_t begin, std::size_t end) {
+int Slots::reader_of(Endpoint& endpoint, Spot spot, std::size_t bytes) {
   int found = kFree;
   std::erase_if(uses_, [&](const SlotUse& use) {
-    if (use.end <= begin || end <= use.begin) return false;
+    const auto apart = [&](std::size_t theirs, std::size_t ours) {
+      return theirs + use.bytes <= ours || ours + bytes <= theirs;
+    };
+    if (apart(use.spot.slot, spot.slot) && apart(use.spot.place, spot.place)) return false;
     if (done(endpoint, use)) return true;
     found = use.peer;
     return false;
@@ -44,8 +66,8 @@ int Slots::reader_of(Endpoint& endpoint, std::size_t begin, std::size_t end) {
   return found;
 }
 
-void Slots::note(std::size_t begin, std::size_t end, int peer, int channel, std::uint64_t number) {
-  uses_.push_back({begin, end, peer, channel, number});
+void Slots::note(Spot spot, std::size_t bytes, int peer, int channel, std::uint64_t number) {
+  uses_.push_back({spot, bytes, peer, channel, number});
 }
 
 bool Slots::idle(Endpoint& endpoint) {

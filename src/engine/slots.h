@@ -15,24 +15,39 @@ namespace weft {
 // each keep their own. Thread safe.
 class ArenaPool {
  public:
+  // Who has a block and can do without while it sends nothing.
+  class Holder {
+   public:
+    virtual ~Holder() = default;
+    // The block, if nobody reads from it any more; else an empty one. At once, on any thread.
+    virtual SymmetricBlock give_idle() = 0;
+  };
+
   explicit ArenaPool(std::shared_ptr<Fabric> fabric) : fabric_(std::move(fabric)) {}
   ~ArenaPool();
   ArenaPool(const ArenaPool&) = delete;
   ArenaPool& operator=(const ArenaPool&) = delete;
 
-  // A free block of kSlotBytes, or an empty one if there is none.
-  SymmetricBlock try_lease();
-  SymmetricBlock allocate();
+  // A block of kSlotBytes. With a `holder` it may be taken back, by give_idle(), until leave().
+  // Throws what the fabric throws that has no more.
+  SymmetricBlock lease(Holder* holder = nullptr);
+  // The holder is asked no more.
+  void leave(const Holder& holder);
   // `idle`: nobody reads from it any more. Some idle blocks are kept for the next lanes. The others
   // are never given out again, so that a late peer cannot read another lane's data.
   void give_back(const SymmetricBlock& block, bool idle);
 
  private:
   static constexpr std::size_t kMostFree = 16;
+  // So many keep what they have. Beyond, who has not been served for longest is asked first.
+  static constexpr std::size_t kMostHeld = 32;
+
+  SymmetricBlock take_idle();
 
   std::shared_ptr<Fabric> fabric_;
   std::mutex mutex_;
   std::vector<SymmetricBlock> free_, retired_;
+  std::vector<Holder*> holders_;  // in the order in which they leased
 };
 
 // The slot memory of one lane. For each byte range it knows the messages whose readers may still
@@ -50,22 +65,29 @@ class Slots {
   std::byte* at(std::size_t offset) const { return block_.data + offset; }
   Location where(std::size_t offset) const { return block_.where + offset; }
 
-  // A peer that may still read from [begin, end); kFree: nobody.
+  // Where a message of so many bytes lies.
+  struct Spot {
+    std::size_t slot;  // where it would lie if each slot had one place: what the plan's credits say
+    std::size_t place;  // where it does lie
+  };
+
+  // A peer that may still read from the bytes of a slot, or of its place; kFree: nobody.
   static constexpr int kFree = -1;
-  int reader_of(Endpoint& endpoint, std::size_t begin, std::size_t end);
-  // Message `number` to `peer` on `channel` lies in [begin, end).
-  void note(std::size_t begin, std::size_t end, int peer, int channel, std::uint64_t number);
+  int reader_of(Endpoint& endpoint, Spot spot, std::size_t bytes);
+  // Message `number` to `peer` on `channel` lies there.
+  void note(Spot spot, std::size_t bytes, int peer, int channel, std::uint64_t number);
   // True if no message is outstanding, but to peers that are gone and read no more.
   bool idle(Endpoint& endpoint);
 
  private:
   struct SlotUse {
-    std::size_t begin, end;
+    Spot spot;
+    std::size_t bytes;
     int peer, channel;
     std::uint64_t number;
   };
   static bool done(Endpoint& endpoint, const SlotUse& use) {
-    return endpoint.settled(use.peer, use.channel, use.number, use.end - use.begin);
+    return endpoint.settled(use.peer, use.channel, use.number, use.bytes);
   }
 
   SymmetricBlock block_;

@@ -105,20 +105,20 @@ bool Run::signal(const Prepared& now) {
   Filled& filled = filled_[step.channel];
   Outgoing& out = outgoing(step, now.elements);
   if (!filled.full) {
-    send(step, out, 0);
+    send(step, out, {});
     return true;
   }
   filled.full = false;
   out.bytes = filled.bytes;
   out.source = filled.data;
   if (out.bytes <= kInlineBytes) {
-    send(step, out, 0);
+    send(step, out, {});
     return true;
   }
-  const std::size_t begin = slot_offset(step.channel);
-  Slot slot{filled.data, lane_->slots.where(begin), true};
+  const Slots::Spot at = spot(step.channel);
+  Slot slot{filled.data, lane_->slots.where(at.place), true};
   out.slot = &slot;
-  send(step, out, begin);
+  send(step, out, at);
   return true;
 }
 

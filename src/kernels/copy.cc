@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/copy_profile.h"
+#include "base/machine_model.h"
 #include "kernels/isa.h"
 #include "kernels/strings.h"
 
@@ -19,7 +19,7 @@ class Copier {
  public:
   // Chosen at the first use, for the life of the process.
   static const Copier& chosen() {
-    static const Copier copier(copy_profile(this_processor()), chosen_table());
+    static const Copier copier(machine_model().copies, chosen_table());
     return copier;
   }
 

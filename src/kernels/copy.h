@@ -1,4 +1,4 @@
-// Copying payloads. No C library's choice decides how: src/base/copy_profile.cc has the data.
+// Copying payloads. No C library's choice decides how: the model of the machine has the data.
 #pragma once
 
 #include <cstddef>

@@ -4,8 +4,6 @@
 namespace weft {
 namespace {
 
-// Below this a second crossing costs more than reducing everything everywhere.
-constexpr std::size_t kOneShotBytes = 16 << 10;
 // Above this many ranks one message to each costs more than passing it on, for some collectives.
 constexpr int kDirectRanks = 16;
 // From there to this number of ranks on one node: by prices, and for ranks that share cores by a
@@ -44,7 +42,6 @@ constexpr Extent<int> kAlone{1, 1};
 constexpr Extent<int> kFew{1, kDirectRanks};
 constexpr Extent<int> kMany{kDirectRanks + 1, kManyOfANode};
 constexpr Extent<int> kAny{};
-constexpr Extent<std::size_t> kSmall{0, kOneShotBytes};
 constexpr Extent<std::size_t> kWithMessage{0, kWithMessageBytes};
 constexpr Extent<std::size_t> kAll{};
 
@@ -103,7 +100,7 @@ Row across_two(Collective collective, Extent<int> ranks, Extent<std::size_t> byt
 }
 
 // For two ranks whose buffers are symmetric and outgrow the caches: the reader works on the other's
-// buffer in place, so that a chunk costs only a message. Measured at 8, 25 and 64 MiB.
+// buffer in place, so that a chunk costs only a message.
 Row in_place(Collective collective, std::size_t from, const char* use) {
   Row two = row(collective, {2, 2}, {}, use);
   two.bytes.from = from;
@@ -115,13 +112,13 @@ Extent<std::size_t> below(std::size_t bytes) { return {0, bytes - 1}; }
 
 }  // namespace
 
-const std::vector<Row>& builtin_rows() {
+std::vector<Row> builtin_rows(const Lengths& lengths) {
   using C = Collective;
   // Rows for several nodes come first. Each fits every placement of ranks, except tree_levels, the
   // reproducible one.
   // After those for few ranks come those for any; of these a reproducible communicator takes the
   // last, where each rank adds up a block of all inputs. All others have partial sums of their own.
-  static const std::vector<Row> rows = {
+  return {
       across_two(C::kAllreduce, {0, kManyRanks - 1}, below(kOneCrossingOfTwoBytes), kOneCrossing),
       across(C::kAllreduce, below(kOneCrossingBytes), kOneCrossing),
       halving(4),
@@ -140,10 +137,10 @@ const std::vector<Row>& builtin_rows() {
       across(C::kAllgather, kAll, "allgather/two_level"),
       across(C::kReduceScatter, kAll, "reduce_scatter/two_level"),
       across(C::kBarrier, kAll, "barrier/two_level"),
-      in_place(C::kReduce, std::size_t{8} << 20, "reduce/direct(chunk=1M)"),
-      in_place(C::kBroadcast, std::size_t{16} << 20, "broadcast/one_shot(chunk=1M)"),
+      in_place(C::kReduce, lengths.reduce_in_place, "reduce/direct(chunk=1M)"),
+      in_place(C::kBroadcast, lengths.broadcast_in_place, "broadcast/one_shot(chunk=1M)"),
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
-      row(C::kAllreduce, kFew, kSmall, "allreduce/one_shot"),
+      row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot"),
       row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),
       within(C::kAllreduce, kWithMessage, "allreduce/recursive_doubling"),
       rounds(within(C::kAllreduce, below(kGroupsBytes), kGroupsOfEight)),
@@ -173,7 +170,6 @@ const std::vector<Row>& builtin_rows() {
       row(C::kBarrier, kAny, kAll, "barrier/dissemination"),
       row(C::kSendRecv, kAny, kAll, "sendrecv/stream"),
   };
-  return rows;
 }
 
 }  // namespace weft

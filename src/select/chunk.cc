@@ -1,33 +1,32 @@
 #include "select/chunk.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft {
 namespace {
 
-// Long enough that signalling vanishes, short enough that what a trip touches stays in a core's
-// own cache.
-constexpr std::size_t kSmallestChunk = 16 << 10;
-constexpr std::size_t kLargestChunk = 64 << 10;
 // A message to another node costs several microseconds, and no cache is shared with it.
 constexpr std::size_t kLargestAcross = 256 << 10;
-// Where a chunk is moved and nothing else it may be longer.
-constexpr std::size_t kMovedChunk = 128 << 10;
 // Chunks if each wait for a chunk costs a context switch.
 constexpr std::size_t kCrowdedChunk = 256 << 10;
 
 // Bytes of a chunk for blocks of `block` bytes; 0: not known to all ranks.
 std::size_t preferred_chunk(std::size_t block, const ChunkRule& rule) {
   if (rule.crowded) return kCrowdedChunk;
-  if (block == 0) return kMovedChunk;
+  if (block == 0) return rule.lengths.moved_chunk;
   // A block of a few chunks overlaps its stages; smaller ones are not worth a signal.
-  return std::clamp(block / 4, kSmallestChunk, rule.across ? kLargestAcross : kLargestChunk);
+  const auto [least, most] = std::pair(rule.lengths.smallest_chunk, rule.lengths.largest_chunk);
+  return std::clamp(block / 4, least, rule.across ? std::max(least, kLargestAcross) : most);
 }
+
+// A shorter part is not worth a second message.
+constexpr std::size_t kLeastPart = 16 << 10;
 
 // Half of a rail's part of a block, in whole cache lines: one is added up while the other comes.
 std::size_t part_of(std::size_t block, int rails) {
   const std::size_t lines = static_cast<std::size_t>(rails) * 2 * 64;
-  return std::max(kSmallestChunk, (block + lines - 1) / lines * 64);
+  return std::max(kLeastPart, (block + lines - 1) / lines * 64);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "base/machine_model.h"
 #include "weft/plan.h"
 
 namespace weft {
@@ -12,6 +13,7 @@ struct ChunkRule {
   bool crowded = false;   // ranks outnumber their cores
   bool across = false;    // ranks are on several nodes
   int rails = 1;          // ways between these, which a block is to take all of
+  Lengths lengths = {};   // the machine's; of a price no machine's
 };
 
 // Elements of a chunk. `arena` bytes hold the slots of the whole plan; `block` is the size

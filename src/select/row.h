@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/machine_model.h"
 #include "weft/choice.h"
 
 namespace weft {
@@ -38,7 +39,7 @@ struct Row {
   bool operator==(const Row&) const = default;
 };
 
-// The choice if no other table has one.
-const std::vector<Row>& builtin_rows();
+// The choice if no other table has one, on a machine with these lengths.
+std::vector<Row> builtin_rows(const Lengths& lengths);
 
 }  // namespace weft

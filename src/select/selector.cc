@@ -100,7 +100,7 @@ Selector::Selector(int ranks, const Settings& settings)
   read_overrides(settings.algorithm);
   for (std::size_t i = 0; i < settings.tuned.size(); ++i)
     offer(settings.tuned[i], static_cast<int>(i + 1));
-  for (const Row& row : builtin_rows()) offer(row, 0);
+  for (const Row& row : builtin_rows(settings.lengths)) offer(row, 0);
 }
 
 // An entry for a collective goes before one for all; of several the first.

@@ -1,14 +1,13 @@
 #include "select/settings.h"
 
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
 #include "base/environment.h"
-#include "select/json_text.h"
+#include "base/json_text.h"
 #include "select/tuning.h"
 #include "weft/error.h"
 
@@ -33,17 +32,6 @@ bool reproducible_of(const std::string& text) {
   return text == "1";
 }
 
-// The file that `weft tune` writes by default; empty if there is no home.
-fs::path own_file() {
-  const auto folder = [](const char* name) -> fs::path {
-    const char* const value = std::getenv(name);
-    return value ? value : "";
-  };
-  const fs::path config = folder("XDG_CONFIG_HOME"), home = folder("HOME");
-  if (config.empty() && home.empty()) return {};
-  return (config.empty() ? home / ".config" : config) / "weft" / "tuning.json";
-}
-
 // What the option or variable `name` says of the wire: "bfloat16" (or "bf16") or "none". Throws
 // InvalidArgument for another word.
 bool parse_wire(const std::string& name, const std::string& text) {
@@ -51,6 +39,12 @@ bool parse_wire(const std::string& name, const std::string& text) {
   if (text.empty() || text == "none") return false;
   throw InvalidArgument(name + " is \"" + text +
                         "\": give bfloat16, in which float32 sums then cross nodes, or none");
+}
+
+nlohmann::json lengths_json(const Lengths& lengths) {
+  nlohmann::json json;
+  for (const LengthField& field : length_fields()) json[field.name] = lengths.*field.value;
+  return json;
 }
 
 }  // namespace
@@ -65,17 +59,16 @@ Settings Settings::of(bool reproducible, const std::string& wire) {
   settings.algorithm = environment.algorithm;
   settings.chunk = chunk_of(environment.chunk);
   settings.reproducible = reproducible_of(environment.reproducible) || reproducible;
+  settings.lengths = machine_model().lengths;
   settings.wire = parse_wire("WEFT_WIRE", environment.wire);
   if (!wire.empty()) settings.wire = parse_wire("wire", wire);
   return settings;
 }
 
 std::string Settings::to_text() const {
-  return nlohmann::json{{"algorithm", algorithm},
-                        {"chunk", chunk},
-                        {"reproducible", reproducible},
-                        {"wire", wire},
-                        {"tuned", to_json(tuned)}}
+  return nlohmann::json{{"algorithm", algorithm},           {"chunk", chunk},
+                        {"reproducible", reproducible},     {"wire", wire},
+                        {"lengths", lengths_json(lengths)}, {"tuned", to_json(tuned)}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -87,6 +80,8 @@ Settings Settings::parse(const std::string& text) {
     settings.chunk = json.at("chunk").get<std::size_t>();
     settings.reproducible = json.at("reproducible").get<bool>();
     settings.wire = json.at("wire").get<bool>();
+    for (const LengthField& field : length_fields())
+      settings.lengths.*field.value = json.at("lengths").at(field.name).get<std::size_t>();
     settings.tuned = rows_of(json.at("tuned"));
     return settings;
   } catch (const nlohmann::json::exception& error) {
@@ -98,7 +93,7 @@ std::string tuning_file(const std::string& option) {
   std::string asked = option.empty() ? Environment::read().tuning : option;
   if (asked == "none") return {};
   if (!asked.empty()) return asked;
-  const fs::path own = own_file();
+  const fs::path own = user_file("tuning.json");
   std::error_code unreadable;
   if (own.empty() || !fs::exists(own, unreadable) || !measured_here(own)) return {};
   return own;

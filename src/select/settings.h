@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/machine_model.h"
 #include "select/row.h"
 
 namespace weft {
@@ -22,6 +23,8 @@ struct Settings {
   // WEFT_WIRE=bfloat16, or the communicator's option, on every rank: float32 sums cross nodes in
   // bf16.
   bool wire = false;
+  // Of the model of the machine.
+  Lengths lengths = {};
   // Of the tuning file, in its order.
   std::vector<Row> tuned = {};
 

@@ -10,7 +10,7 @@
 
 #include "algorithms/registry.h"
 #include "base/hardware.h"
-#include "select/json_text.h"
+#include "base/json_text.h"
 #include "weft/error.h"
 #include "weft/registry.h"
 #include "weft/select.h"

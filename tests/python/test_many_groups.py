@@ -31,6 +31,36 @@ def many(job, groups, limit):
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
+def shared_megabytes() -> float:
+    """Of shared memory that this process has touched."""
+    with open("/proc/self/status") as file:
+        kib = next(line.split()[1] for line in file if line.startswith("RssShmem:"))
+    return int(kib) / 1024
+
+
+def idle_groups_give_their_slots_up(job, groups):
+    with job.communicator(timeout=120) as comm:
+        made = [comm.split(0) for _ in range(groups)]
+        for turn in range(3):
+            for number, group in enumerate(made):
+                x = group.allreduce(np.full(40_000, number + turn, "f4"))
+                assert (x == (number + turn) * job.size).all()
+        most = shared_megabytes()
+        # Those that wait keep theirs.
+        waiting = [group.allreduce(np.full(40_000, 2, "f4"), async_op=True) for group in made[:100]]
+        for request in waiting:
+            assert (request.wait() == 2 * job.size).all()
+        for group in made:
+            group.close()
+        return most
+
+
+def test_idle_groups_give_their_slots_up(team):
+    few = max(team(2).run(idle_groups_give_their_slots_up, 100))
+    many = max(team(2).run(idle_groups_give_their_slots_up, 1000))
+    assert many < 2 * few + 64
+
+
 def test_five_hundred_groups(team):
     for most, left in team(2).run(many, 500, 1024):
         assert most < 250

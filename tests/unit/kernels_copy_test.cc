@@ -141,39 +141,6 @@ TEST(Kernels, ACopyToTheSamePlaceAndToTwoPlaces) {
   }
 }
 
-TEST(Kernels, TheCopyProfileIsTheProcessors) {
-  struct Row {
-    Processor processor;
-    const char* name;
-  };
-  for (const Row& row : std::vector<Row>{{{"AuthenticAMD", 25, 0x01}, "zen3 or zen4"},
-                                         {{"AuthenticAMD", 25, 0x11}, "zen3 or zen4"},
-                                         {{"AuthenticAMD", 26, 0x02}, "zen5"},
-                                         {{"AuthenticAMD", 26, 0x50}, "unknown"},
-                                         {{"GenuineIntel", 6, 0x8f}, "sapphire rapids"},
-                                         {{"GenuineIntel", 6, 0xcf}, "emerald rapids"},
-                                         {{"GenuineIntel", 26, 0x02}, "unknown"},
-                                         {{}, "unknown"}})
-    EXPECT_EQ(copy_profile(row.processor).name, row.name);
-}
-
-TEST(Kernels, AnUnknownProcessorsStringsGoUpToItsSecondCache) {
-  Processor processor{.vendor = "Other", .l2 = 1 << 20};
-  for (const CopyRule& rule : copy_profile(processor).rules) {
-    EXPECT_EQ(rule.string_from, kNever);
-    EXPECT_EQ(rule.stream_from, kNever);
-  }
-  processor.fast_strings = true;
-  for (const bool fast_short : {false, true}) {
-    processor.fast_short_strings = fast_short;
-    for (const CopyRule& rule : copy_profile(processor).rules) {
-      EXPECT_EQ(rule.string_from, fast_short ? 4096u : 8192u);
-      EXPECT_EQ(rule.string_below, processor.l2);
-      EXPECT_EQ(rule.stream_from, kNever);
-    }
-  }
-}
-
 TEST(Kernels, StringsAreRefusedByLowAddressBits) {
   struct Row {
     std::uintptr_t dst, src;

@@ -97,6 +97,7 @@ def _lines(known: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"cache L{c['level']} {c['type'].lower()}", _cache(c)) for c in known["caches"]),
         ("huge pages", _huge_pages(known)),
         ("tuning file", _availability(known["tuning"])),
+        ("model", _model(known["model"])),
         *((one["name"], _variable(one)) for one in known["environment"]),
         *(("[yellow]unknown[/]", escape(sentence)) for sentence in known["unknown_variables"]),
     ]
@@ -130,6 +131,16 @@ def _worker(worker: dict[str, Any]) -> str:
     return (
         f"{where}{nice}: {worker['why']} "
         f"(affinity mask {worker['mask']}, compute threads on {worker['compute'] or 'none'})"
+    )
+
+
+def _model(model: dict[str, Any]) -> str:
+    if "obstacle" in model:
+        return f"[red]refused[/]: {escape(model['obstacle'])}"
+    chunks = f"{_bytes(model['smallest_chunk'])} to {_bytes(model['largest_chunk'])}"
+    return (
+        f"{escape(model['name'])}: slots span {_bytes(model['reuse'])}, chunks of {chunks} "
+        f"({model['processor']}; known: {model['known']})"
     )
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from weft.cli.algorithms import RankCounts
+from weft.cli.tune_quick import run as run_quick
 from weft.errors import WeftError
 from weft.sizes import parse_size
 from weft.traits import TRAITS
@@ -30,6 +31,7 @@ _EPILOG = """\b
 Examples:
   weft tune
   weft tune --ranks 2,4 --collectives allreduce,broadcast --bytes 8,1M --output tuning.json
+  weft tune --quick
   weft tune --topology tsubame3 --ranks 64,256 --collectives allreduce --output tsubame3.json
 """
 
@@ -72,13 +74,19 @@ def _words(known: tuple[str, ...]) -> Callable[..., list[str]]:
     "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
     help="Tuning file; default: your own, ~/.config/weft/tuning.json.",
 )  # fmt: skip
+@click.option(
+    "--quick", is_flag=True,
+    help="Measure the model of the machine instead: how slots turn and how long chunks are; "
+    "under two minutes. --output then is ~/.config/weft/model.json by default.",
+)  # fmt: skip
 @click.option("--fresh", is_flag=True, help="Start again and ignore the file's rows.")
 @click.option(
     "--json", "json_file", type=click.File("w", lazy=False), metavar="FILE",
     help="Also write JSON: one object a line for each point found now, and one for all of them; "
     "- is standard output.",
 )  # fmt: skip
-def tune(**options: Any) -> None:
+@click.pass_context
+def tune(context: click.Context, **options: Any) -> None:
     """Measures which algorithm, parameters and chunk are best for each collective on this machine.
 
     A point is a collective, a size, a number of ranks and a kind of memory. All candidates run in
@@ -95,18 +103,38 @@ def tune(**options: Any) -> None:
     and `weft explain` shows what it says. The file is written after every point, so tune can be
     stopped and started again.
 
+    --quick tries models of the machine (docs/machine-model.md) on two ranks, each beside the one
+    that Weft ships. It writes the best one only if it gains more than 10% and both halves of the
+    turns agree within 10%.
+
     Exit status: 0, 1 if a rank fails or a point is left out, 130 after Ctrl-C.
     """
     console = Console(stderr=True)
     try:
+        if options["quick"]:
+            _refuse_others(context)
+            run_quick(console, options["output"], options["json_file"])
+            return
         whole = _tune(console, **options)
     except WeftError as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
-        console.print("stopped; what was found is in the file, and the same command goes on there")
+        left = (
+            "nothing was written"
+            if options["quick"]
+            else ("what was found is in the file, and the same command goes on there")
+        )
+        console.print(f"stopped; {left}")
         sys.exit(130)
     if not whole:
         raise click.ClickException("some points were left out: their times cannot be right")
+
+
+def _refuse_others(context: click.Context) -> None:
+    for name in ("ranks", "collectives", "sizes", "memory", "topology", "fresh"):
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            option = "bytes" if name == "sizes" else name
+            raise click.UsageError(f"--quick measures the whole machine: leave out --{option}")
 
 
 def _tune(console: Console, **options: Any) -> bool:

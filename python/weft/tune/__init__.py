@@ -4,6 +4,7 @@
 figures. `heat` is pass one: it picks a challenger. `trial` is pass two: the challenger meets the
 built-in choice. `regret` and `shown` sum up. `measure` and `predict` take the times, on this
 machine or on a topology. `table` reads and writes the file, which docs/selection.md describes.
+`quick` measures the model of the machine instead.
 """
 
 import os

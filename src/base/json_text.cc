@@ -1,4 +1,4 @@
-#include "select/json_text.h"
+#include "base/json_text.h"
 
 #include <nlohmann/json.hpp>
 

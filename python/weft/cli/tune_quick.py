@@ -1,0 +1,40 @@
+"""The `--quick` of `weft tune`."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import IO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+def run(console: Console, output: Path | None, json_file: IO[str] | None) -> None:
+    """Measures, says what was found, and writes the file if it is worth it. Raises WeftError."""
+    from weft.tune import forget_user_choices, quick
+
+    forget_user_choices()
+    path = output or quick.default_file()
+    tried = quick.candidates(quick.second_cache())
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    # Drawn between turns only: a clock that ticks would take the core from a rank.
+    with (
+        tempfile.TemporaryDirectory(prefix="weft-model-") as folder,
+        Progress(*columns, console=console, transient=True, auto_refresh=False) as bar,
+    ):
+        task = bar.add_task(f"{len(tried)} models in turns", total=quick.TURNS)
+        bar.refresh()
+        found = quick.compete(
+            tried, quick.measure_in(Path(folder)), lambda: bar.update(task, advance=1, refresh=True)
+        )
+    console.print(found.text(), soft_wrap=True)
+    if found.wins:
+        measured = {"gain": round(found.gain, 4), "halves": [round(h, 4) for h in found.halves]}
+        quick.save(path, found.chosen(), measured)
+        console.print(f"{path} is written: communicators on this processor use it", soft_wrap=True)
+    if json_file is not None:
+        json_file.write(json.dumps(found.json()) + "\n")

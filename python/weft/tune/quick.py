@@ -1,0 +1,186 @@
+"""`weft tune --quick`: a model of the machine from measurement, where that beats the shipped one.
+
+docs/machine-model.md says what the numbers mean.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from weft import _core
+from weft.bench.cases import Case
+from weft.bench.job import Job
+from weft.bench.libraries import Launch, Library, weft_library
+from weft.bench.processes import burst
+from weft.errors import WeftError
+
+VERSION = 1
+RANKS = 2
+TURNS = 10
+_SECONDS = 0.03  # of a case in a turn
+_MARGIN = 1.10  # what a candidate must gain, and how far its halves may differ
+_CHUNKS = ((16, 64), (32, 64), (64, 256))  # KiB: the smallest and the largest
+_SHARES_OF_L2 = (0.0, 0.25, 1.0, 2.0)  # bytes that slots span
+_CASES = (
+    ("allreduce", 16 << 10), ("allreduce", 64 << 10), ("allreduce", 256 << 10),
+    ("allreduce", 1 << 20), ("allreduce", 4 << 20), ("broadcast", 64 << 10),
+    ("allgather", 64 << 10), ("allgather", 1 << 20),
+)  # fmt: skip
+
+Numbers = dict[str, int]
+Times = list[float]  # seconds of each case, medians
+Measure = Callable[[Numbers | None], Times]  # of a model; None: the shipped one
+
+
+@dataclass
+class Quick:
+    """What was measured: the gain of each candidate over the shipped model, by turn."""
+
+    candidates: list[Numbers]
+    gains: list[list[float]] = field(default_factory=list)  # by candidate, then by turn
+
+    @property
+    def best(self) -> int:
+        """Number of the candidate with the largest median gain."""
+        medians = [statistics.median(one) for one in self.gains]
+        return medians.index(max(medians))
+
+    @property
+    def gain(self) -> float:
+        """Of the best candidate."""
+        return statistics.median(self.gains[self.best])
+
+    @property
+    def halves(self) -> tuple[float, float]:
+        """The same of every other turn, and of the others."""
+        own = self.gains[self.best]
+        return statistics.median(own[::2]), statistics.median(own[1::2])
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both halves say the same."""
+        return max(self.halves) <= _MARGIN * min(self.halves)
+
+    @property
+    def wins(self) -> bool:
+        """Whether the best candidate is worth a file."""
+        return self.agrees and self.gain > _MARGIN
+
+    def text(self) -> str:
+        """In one line."""
+        said = ", ".join(f"{name} {value >> 10}K" for name, value in self.chosen().items())
+        gain = f"{said}: {self.gain:.2f} times as fast as the shipped model"
+        if self.wins:
+            return gain
+        if not self.agrees:
+            return f"{gain}, but halves differ ({self.halves[0]:.2f}, {self.halves[1]:.2f})"
+        return f"the shipped model stays: {gain}, and less than {_MARGIN:.2f} is not worth a file"
+
+    def chosen(self) -> Numbers:
+        """Of the best candidate."""
+        return self.candidates[self.best]
+
+    def json(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "best": self.chosen(), "gain": round(self.gain, 4),
+            "halves": [round(half, 4) for half in self.halves], "written": self.wins,
+            "candidates": [
+                {**numbers, "gains": [round(gain, 4) for gain in gains]}
+                for numbers, gains in zip(self.candidates, self.gains, strict=True)
+            ],
+        }  # fmt: skip
+
+
+def candidates(second_cache: int) -> list[Numbers]:
+    """The models that are tried. `second_cache`: bytes of the second cache."""
+    return [
+        {
+            "reuse": int(share * second_cache), "smallest_chunk": least << 10,
+            "largest_chunk": most << 10, "moved_chunk": most << 11,
+        }
+        for share, (least, most) in product(_SHARES_OF_L2, _CHUNKS)
+    ]  # fmt: skip
+
+
+def compete(
+    tried: list[Numbers], measure: Measure, done: Callable[[], None] = lambda: None
+) -> Quick:
+    """All candidates in turns, each beside the shipped model. `done` is called after each turn."""
+    quick = Quick(tried, [[] for _ in tried])
+    for _ in range(TURNS):
+        for number, numbers in enumerate(tried):
+            shipped = measure(None)
+            quick.gains[number].append(_ratio(shipped, measure(numbers)))
+        done()
+    return quick
+
+
+def _ratio(shipped: Times, other: Times) -> float:
+    """The geometric mean over cases."""
+    pairs = zip(shipped, other, strict=True)
+    return statistics.geometric_mean(base / time for base, time in pairs)
+
+
+def second_cache() -> int:
+    """Bytes. Raises WeftError where the kernel does not say."""
+    found = re.search(r"L2 (\d+) KiB", _core.system_info()["model"]["processor"])
+    if found is None or not int(found[1]):
+        raise WeftError("the kernel does not say how large the second cache is: nothing to try")
+    return int(found[1]) << 10
+
+
+def measure_in(folder: Path) -> Measure:
+    """Runs fresh processes with a model, whose file is in `folder`."""
+    cases = [Case.sized(collective, size, RANKS, "float32") for collective, size in _CASES]
+
+    def measure(numbers: Numbers | None) -> Times:
+        name = "shipped"
+        if numbers is not None:
+            name = str(folder / "model.json")
+            save(Path(name), numbers, {})
+        by_rank = burst(_with_model(name), Job(cases, _SECONDS, None))
+        return [
+            statistics.median(map(max, zip(*(one.seconds for one in case), strict=True)))
+            for case in zip(*by_rank, strict=True)
+        ]
+
+    return measure
+
+
+def _with_model(name: str) -> Library:
+    plain = weft_library("core")
+
+    def launch(ranks: int, directory: Path) -> Launch:
+        started = plain.launch(ranks, directory)
+        return Launch(started.commands, {**started.environment, "WEFT_MODEL": name})
+
+    return replace(plain, launch=launch)
+
+
+def save(path: Path, numbers: Numbers, measured: dict[str, Any]) -> None:
+    """Writes a model's file, whole or not at all, for its owner alone to write."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    processor = _core.system_info()["model"]["processor"]
+    model = {"weft_model": VERSION, "processor": processor, **numbers}
+    if measured:
+        model["measured"] = measured
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), "w") as file:
+        file.write(json.dumps(model) + "\n")
+    part.chmod(0o644)
+    part.replace(path)
+
+
+def default_file() -> Path:
+    """The user's own, which every process on this processor reads."""
+    config = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(config) if config else Path.home() / ".config") / "weft" / "model.json"

@@ -1,0 +1,60 @@
+// The model of the machine: what decides how fast a plan runs on a processor, as data. A shipped
+// profile, a rule for processors that nobody measured, or a file of `weft tune --quick`.
+// docs/machine-model.md says which, and where the numbers are from. Nothing is timed, and whether
+// cores are near or far is in none of them, since hosts move them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/copy_profile.h"
+#include "base/processor.h"
+
+namespace weft {
+
+// How long chunks are and where a choice changes, in bytes. Rank 0's hold for all ranks.
+struct Lengths {
+  // A chunk of ranks that have a core each on one node: a quarter of a block, from the smallest to
+  // the largest. Where a chunk is moved and nothing else, or blocks are not known, `moved_chunk`.
+  std::size_t smallest_chunk = 16 << 10, largest_chunk = 64 << 10, moved_chunk = 128 << 10;
+  // An allreduce of at most so many is added up everywhere.
+  std::size_t one_shot = 16 << 10;
+  // From here on two ranks' symmetric buffers are read in place.
+  std::size_t reduce_in_place = 8 << 20, broadcast_in_place = 16 << 20;
+
+  bool operator==(const Lengths&) const = default;
+};
+
+// A field of Lengths, as files and words of other ranks name it.
+struct LengthField {
+  const char* name;
+  std::size_t Lengths::* value;
+};
+std::span<const LengthField> length_fields();
+
+struct MachineModel {
+  std::string name;  // "zen5"; "unknown": a rule chose it
+  // Each rank's own.
+  CopyProfile copies = {};
+  // Bytes that a rank's slots span before one is written again: by then its lines have left the
+  // cache of its last reader, where they are slow to write. 0: as many as the plan's slots have.
+  std::size_t reuse = 0;
+
+  Lengths lengths = {};
+};
+
+// The profile that Weft ships for a processor, else one by the rule for unknown ones.
+MachineModel shipped_model(const Processor& processor);
+// The one of that name, if there is one.
+std::optional<MachineModel> model_named(const std::string& name);
+// "emerald rapids, zen3, ...".
+std::string model_names();
+
+// The model that this process uses, chosen at the first call: WEFT_MODEL, else the user's own file
+// if it is of this processor, else what is shipped. Throws InvalidArgument naming variable or file,
+// and then chooses anew at the next call. Thread safe.
+const MachineModel& machine_model();
+
+}  // namespace weft

@@ -1,0 +1,100 @@
+#include "base/model_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/errno_text.h"
+#include "base/json_text.h"
+#include "base/unique_fd.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kModelVersion = 1;
+constexpr const char* kVersionName = "weft_model";
+constexpr off_t kMostBytes = 16 << 10;
+constexpr std::size_t kMostLength = std::size_t{1} << 40;
+
+[[noreturn]] void wrong(const std::filesystem::path& file, const std::string& what) {
+  throw InvalidArgument(file.string() + ": " + what);
+}
+
+// The text of a file that nobody but this user and root can have written.
+std::string trusted_text(const std::filesystem::path& file) {
+  const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat about = {};
+  if (!fd || fstat(fd.get(), &about) != 0) wrong(file, errno_text("it cannot be read"));
+  if (!S_ISREG(about.st_mode)) wrong(file, "it is no regular file");
+  if (about.st_uid != geteuid() && about.st_uid != 0)
+    wrong(file, "another user owns it: make your own with `weft tune --quick`");
+  if (about.st_mode & (S_IWGRP | S_IWOTH)) wrong(file, "others may write it: chmod go-w");
+  if (about.st_size > kMostBytes)
+    wrong(file, "it has " + std::to_string(about.st_size) + " bytes and may have " +
+                    std::to_string(kMostBytes));
+  std::string text(static_cast<std::size_t>(about.st_size), ' ');
+  const ssize_t got = read(fd.get(), text.data(), text.size());
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+}
+
+std::size_t length_of(const std::filesystem::path& file, const json& whole, const char* name) {
+  const json& value = whole[name];
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMostLength)
+    wrong(file, std::string(name) + " is " + shown(value) + ": give bytes, at most 2^40");
+  return value.get<std::size_t>();
+}
+
+json parsed(const std::filesystem::path& file) {
+  const std::string text = trusted_text(file);
+  json whole;
+  try {
+    whole = parse_json(text);
+  } catch (const InvalidArgument& error) {
+    wrong(file, error.what());
+  }
+  if (!whole.is_object() || whole.value(kVersionName, json()) != kModelVersion)
+    wrong(file, std::string("it has no \"") + kVersionName + "\": " +
+                    std::to_string(kModelVersion) + ": make it anew with `weft tune --quick`");
+  if (!whole.contains("processor") || !whole["processor"].is_string())
+    wrong(file, "it does not say of which processor it is");
+  return whole;
+}
+
+// Changes the numbers that the file has.
+void read_numbers(const std::filesystem::path& file, const json& whole, MachineModel& model) {
+  for (const auto& [name, _] : whole.items()) {
+    if (name == kVersionName || name == "processor" || name == "measured") continue;
+    const auto field = std::ranges::find(length_fields(), name, &LengthField::name);
+    if (name == "reuse")
+      model.reuse = length_of(file, whole, "reuse");
+    else if (field != length_fields().end())
+      model.lengths.*field->value = length_of(file, whole, field->name);
+    else
+      wrong(file, "there is no " + shown(name));
+  }
+  const Lengths& lengths = model.lengths;
+  if (lengths.smallest_chunk == 0 || lengths.smallest_chunk > lengths.largest_chunk ||
+      lengths.moved_chunk == 0)
+    wrong(file, "chunks are from smallest_chunk, at least 1, to largest_chunk");
+}
+
+}  // namespace
+
+std::optional<MachineModel> read_model(const std::filesystem::path& file,
+                                       const Processor& processor, bool any) {
+  const json whole = parsed(file);
+  if (!any && whole["processor"] != processor.text()) return std::nullopt;
+  MachineModel model = shipped_model(processor);
+  model.name = file.string();
+  read_numbers(file, whole, model);
+  return model;
+}
+
+}  // namespace weft

@@ -1,0 +1,117 @@
+// The profiles that Weft ships, and the rule for processors that none of them names.
+#include <set>
+
+#include "base/machine_model.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t operator""_K(unsigned long long n) { return n << 10; }
+constexpr std::size_t operator""_M(unsigned long long n) { return n << 20; }
+
+// docs/machine-model.md has the measurements behind each number.
+using Rules = std::array<CopyRule, 3>;
+
+// The string instruction slows down several times where low address bits agree (glibc bug 30994).
+// Where they do not, loops were as fast on Zen 4.
+constexpr CopyProfile kZen3And4 = {};
+// Loops fetch each line of a slot from its last reader, at 8 GB/s between far cores; the string
+// instruction writes whole lines. What comes out of a slot is copied as well or better by it, too.
+constexpr CopyRule kZen5Slot = {.string_from = 2_K};
+constexpr CopyProfile kZen5 = {.rules = Rules{CopyRule{.string_from = 4_K}, kZen5Slot, kZen5Slot}};
+// What the C library chose in all that was measured there, but for own outputs of 25 MiB: past the
+// caches these took 1.5 ms instead of 3.2. Slots lose by that.
+constexpr CopyRule kSapphireSlot = {.string_from = 8_K};
+constexpr CopyProfile kSapphireRapids = {
+    .rules = Rules{CopyRule{.string_from = 8_K, .stream_from = 24_M}, kSapphireSlot, kSapphireSlot},
+    .ahead = 64};
+// Lines of a slot are fetched from its last reader unless they are written whole. With streaming
+// into own memory allreduce of 25 MiB took 1.26 of the time, in an L3 of 260 MiB.
+constexpr CopyRule kEmeraldSlot = {.string_from = 1_K};
+constexpr CopyProfile kEmeraldRapids = {
+    .rules = Rules{CopyRule{.string_from = 8_K}, kEmeraldSlot, kEmeraldSlot}, .ahead = 64};
+
+// A quarter of the second cache. With less, slots are written again while they lie in the reader's
+// caches; with more, they push out what large reductions add up.
+constexpr std::size_t kGoldenCoveReuse = 512_K;
+constexpr Lengths kGoldenCove = {.smallest_chunk = 32_K,
+                                 .moved_chunk = 256_K,
+                                 .one_shot = 48_K,
+                                 .reduce_in_place = 4_M,
+                                 .broadcast_in_place = 4_M};
+// Twice the second cache, of 512 KiB and of 1 MiB.
+constexpr std::size_t kZen3Reuse = 1_M, kZen4Reuse = 2_M;
+
+struct Known {
+  const char* vendor;
+  int family, first_model, last_model;
+  const char* name;
+  CopyProfile copies;
+  std::size_t reuse;
+  Lengths lengths = {};
+};
+constexpr Known kKnown[] = {
+    {"AuthenticAMD", 25, 0x00, 0x0f, "zen3", kZen3And4, kZen3Reuse},
+    {"AuthenticAMD", 25, 0x10, 0x1f, "zen4", kZen3And4, kZen4Reuse},
+    {"AuthenticAMD", 25, 0x20, 0x5f, "zen3", kZen3And4, kZen3Reuse},
+    {"AuthenticAMD", 25, 0x60, 0xff, "zen4", kZen3And4, kZen4Reuse},
+    {"AuthenticAMD", 26, 0x00, 0x4f, "zen5", kZen5, 0},
+    {"AuthenticAMD", 26, 0x60, 0x7f, "zen5", kZen5, 0},
+    {"GenuineIntel", 6, 0x8f, 0x8f, "sapphire rapids", kSapphireRapids, kGoldenCoveReuse,
+     kGoldenCove},
+    {"GenuineIntel", 6, 0xcf, 0xcf, "emerald rapids", kEmeraldRapids, kGoldenCoveReuse,
+     kGoldenCove},
+};
+
+MachineModel model_of(const Known& known) {
+  return {known.name, known.copies, known.reuse, known.lengths};
+}
+
+// Of a processor that nobody measured: strings where its maker says that they are fast, up to the
+// second cache, and never where the destination begins less than a line ahead of the source. Slots
+// come round after twice the second cache: where that is longer than need be it cost nothing.
+MachineModel by_rule(const Processor& processor) {
+  MachineModel model{.name = "unknown", .reuse = 2 * processor.l2};
+  if (!processor.fast_strings || processor.l2 == 0) return model;
+  const std::size_t from = processor.fast_short_strings ? 4_K : 8_K;
+  model.copies.rules.fill({.string_from = from, .string_below = processor.l2});
+  model.copies.ahead = 64;
+  return model;
+}
+
+constexpr LengthField kFields[] = {
+    {"smallest_chunk", &Lengths::smallest_chunk},
+    {"largest_chunk", &Lengths::largest_chunk},
+    {"moved_chunk", &Lengths::moved_chunk},
+    {"one_shot", &Lengths::one_shot},
+    {"reduce_in_place", &Lengths::reduce_in_place},
+    {"broadcast_in_place", &Lengths::broadcast_in_place},
+};
+
+}  // namespace
+
+std::span<const LengthField> length_fields() { return kFields; }
+
+MachineModel shipped_model(const Processor& processor) {
+  for (const Known& known : kKnown)
+    if (processor.vendor == known.vendor && processor.family == known.family &&
+        processor.model >= known.first_model && processor.model <= known.last_model)
+      return model_of(known);
+  return by_rule(processor);
+}
+
+std::optional<MachineModel> model_named(const std::string& name) {
+  for (const Known& known : kKnown)
+    if (name == known.name) return model_of(known);
+  return std::nullopt;
+}
+
+std::string model_names() {
+  std::set<std::string> names;
+  for (const Known& known : kKnown) names.insert(known.name);
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace weft

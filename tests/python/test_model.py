@@ -1,0 +1,209 @@
+"""The model of the machine: what ranks share of it, what is each one's own, `weft tune --quick`.
+
+The files are made up. None of these tests depends on the processor that it runs on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import weft
+from weft.cli import main
+from weft.errors import InvalidArgument
+from weft.tune import quick
+
+from launch import Team, run
+
+K = 1 << 10
+SIZES = [1, 7, 333, 4096, 20_000, 70_001, 300_000]
+
+
+def file_of(folder, name, **numbers):
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"weft_model": 1, "processor": "made up", **numbers}))
+    path.chmod(0o600)
+    return str(path)
+
+
+def with_models(models):
+    """Each rank its own WEFT_MODEL."""
+    return Team(len(models), prefixes=[["env", f"WEFT_MODEL={model}"] for model in models])
+
+
+def mixed_calls(job, seed):
+    """Plans follow each other in any order, so that slots and places of all lie over each other."""
+    random = np.random.default_rng(seed)
+    with job.communicator(timeout=60) as comm:
+        for step in range(120):
+            count = int(random.choice(SIZES))
+            root = int(random.integers(job.size))
+            kind = random.choice(["allreduce", "broadcast", "allgather", "alltoall", "reduce"])
+            mine = np.arange(count, dtype="f4") % 97 + comm.rank + step
+            alike = np.arange(count, dtype="f4") % 97 + step
+            total = job.size * alike + sum(range(job.size))
+            if kind == "allreduce":
+                assert (comm.allreduce(mine) == total).all()
+            elif kind == "broadcast":
+                assert (comm.broadcast(mine, root=root) == alike + root).all()
+            elif kind == "allgather":
+                rows = comm.allgather(mine).reshape(job.size, count)
+                assert all((row == alike + peer).all() for peer, row in enumerate(rows))
+            elif kind == "alltoall":
+                rows = comm.alltoall(np.tile(mine, job.size)).reshape(job.size, count)
+                assert all((row == alike + peer).all() for peer, row in enumerate(rows))
+            elif comm.rank == root:
+                assert (comm.reduce(mine, root=root) == total).all()
+            else:
+                comm.reduce(mine, root=root)
+        return True
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_each_rank_turns_its_slots_as_its_own_model_says(tmp_path, ranks):
+    reuse = [0, 100_000, 3 << 20, 1 << 40, 64]
+    models = [file_of(tmp_path, f"m{rank}", reuse=reuse[rank]) for rank in range(ranks)]
+    with with_models(models) as team:
+        assert all(team.run(mixed_calls, 11))
+
+
+def lengths_seen(job):
+    with job.communicator(timeout=60) as comm:
+        small = comm.algorithm_for("allreduce", 10 * K // 4)
+        large = comm.algorithm_for("allreduce", 40 * K // 4)
+        x = comm.allreduce(np.full(300_000, 1.0, "f4"))
+        assert (x == job.size).all()
+        return small, large
+
+
+def test_lengths_are_rank_0s(tmp_path):
+    """A chunk or an algorithm that ranks do not agree on would be a mismatch."""
+    first = file_of(tmp_path, "first", one_shot=12 * K, smallest_chunk=8 * K, largest_chunk=8 * K)
+    other = file_of(tmp_path, "other", one_shot=0, smallest_chunk=48 * K)
+    with with_models([first, other, other]) as team:
+        seen = team.run(lengths_seen)
+    assert seen == [("allreduce/one_shot", "allreduce/two_shot")] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "says"),
+    [
+        ("{", 0o600, "parse error"),
+        ('{"weft_model": 1, "processor": "x"}', 0o666, "others may write it"),
+        ('{"weft_model": 1, "processor": "x", "speed": 2}', 0o600, "there is no"),
+        (None, 0, "give shipped, a file"),
+    ],
+)
+def test_a_model_that_is_wrong_is_refused_on_every_rank(tmp_path, text, mode, says):
+    model = "zen-nine"
+    if text is not None:
+        path = tmp_path / "wrong.json"
+        path.write_text(text)
+        path.chmod(mode)
+        model = str(path)
+    for said in run(refused, 2, env={"WEFT_MODEL": model}):
+        assert says in said
+        assert model in said
+
+
+def refused(job):
+    with pytest.raises(InvalidArgument) as error, job.communicator(timeout=60):
+        pass
+    return str(error.value)
+
+
+def test_the_users_own_file_counts_on_its_processor_only(tmp_path):
+    processor = weft._core.system_info()["model"]["processor"]
+    (tmp_path / "weft").mkdir()
+    path = tmp_path / "weft" / "model.json"
+    environment = {"XDG_CONFIG_HOME": str(tmp_path), "WEFT_MODEL": ""}
+    for said, reads in ((processor, True), ("another", False)):
+        path.write_text(json.dumps({"weft_model": 1, "processor": said, "one_shot": 1}))
+        path.chmod(0o600)
+        for one_shot in run(one_shot_here, 1, env=environment):
+            assert (one_shot == 1) == reads
+
+
+def one_shot_here(job):
+    return weft._core.system_info()["model"]["one_shot"]
+
+
+def made(gains):
+    """A measurement in which candidate n is gains[n](turn) times as fast as what is shipped."""
+    calls = {"turn": 0, "number": 0}
+
+    def measure(numbers):
+        if numbers is None:
+            return [1.0, 2.0]
+        gain = gains[calls["number"]](calls["turn"])
+        calls["number"] += 1
+        if calls["number"] == len(gains):
+            calls["number"], calls["turn"] = 0, calls["turn"] + 1
+        return [1.0 / gain, 2.0 / gain]
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("gains", "best", "wins"),
+    [
+        ([lambda t: 1.0, lambda t: 1.3], 1, True),
+        ([lambda t: 1.2, lambda t: 1.05], 0, True),
+        ([lambda t: 1.0, lambda t: 1.09], 1, False),  # not worth a file
+        ([lambda t: 0.9, lambda t: 0.8], 0, False),
+        ([lambda t: 1.0, lambda t: 1.6 if t % 2 else 1.2], 1, False),  # halves differ
+    ],
+)
+def test_quick_writes_what_wins_in_both_halves(gains, best, wins):
+    found = quick.compete([{"reuse": n} for n in range(len(gains))], made(gains))
+    assert found.best == best
+    assert found.wins == wins
+    assert all(len(one) == quick.TURNS for one in found.gains)
+    assert "times as fast" in found.text()
+    assert found.json()["written"] == wins
+
+
+def test_quick_tries_the_second_cache_and_longer_chunks():
+    tried = quick.candidates(1 << 20)
+    assert {one["reuse"] for one in tried} == {0, 256 * K, 1 << 20, 2 << 20}
+    assert all(one["smallest_chunk"] <= one["largest_chunk"] for one in tried)
+    assert len({json.dumps(one) for one in tried}) == len(tried)
+
+
+def test_what_quick_saves_is_read(tmp_path):
+    path = tmp_path / "deep" / "model.json"
+    quick.save(path, {"reuse": 5 * K}, {"gain": 1.2})
+    assert os.stat(path).st_mode & 0o022 == 0
+    assert list(path.parent.iterdir()) == [path]
+    assert run(reuse_here, 1, env={"WEFT_MODEL": str(path)}) == [5 * K]
+
+
+def reuse_here(job):
+    return weft._core.system_info()["model"]["reuse"]
+
+
+def test_quick_refuses_what_it_would_ignore():
+    result = CliRunner().invoke(main, ["tune", "--quick", "--bytes", "8"])
+    assert result.exit_code == 2
+    assert "leave out --bytes" in result.output
+
+
+def test_quick_measures_here(tmp_path, monkeypatch):
+    """All of it, with few turns and two candidates."""
+    monkeypatch.setattr(quick, "TURNS", 2)
+    monkeypatch.setattr(quick, "_SHARES_OF_L2", (0.25,))
+    monkeypatch.setattr(quick, "_CHUNKS", ((16, 64), (32, 64)))
+    output, log = tmp_path / "model.json", tmp_path / "log.json"
+    result = CliRunner().invoke(
+        main, ["tune", "--quick", "--output", str(output), "--json", str(log)]
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(log.read_text())
+    assert len(found["candidates"]) == 2
+    assert output.exists() == found["written"]
+    if found["written"]:
+        assert run(reuse_here, 1, env={"WEFT_MODEL": str(output)}) == [found["best"]["reuse"]]

@@ -1,0 +1,153 @@
+// Which model of the machine a processor gets, and what is refused of a file.
+#include "base/machine_model.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/model_file.h"
+#include "made_up_tree.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+TEST(MachineModel, IsTheProcessors) {
+  struct Row {
+    Processor processor;
+    const char* name;
+  };
+  for (const Row& row : std::vector<Row>{{{"AuthenticAMD", 25, 0x01}, "zen3"},
+                                         {{"AuthenticAMD", 25, 0x11}, "zen4"},
+                                         {{"AuthenticAMD", 25, 0x50}, "zen3"},
+                                         {{"AuthenticAMD", 25, 0x61}, "zen4"},
+                                         {{"AuthenticAMD", 26, 0x02}, "zen5"},
+                                         {{"AuthenticAMD", 26, 0x50}, "unknown"},
+                                         {{"GenuineIntel", 6, 0x8f}, "sapphire rapids"},
+                                         {{"GenuineIntel", 6, 0xcf}, "emerald rapids"},
+                                         {{"GenuineIntel", 26, 0x02}, "unknown"},
+                                         {{}, "unknown"}})
+    EXPECT_EQ(shipped_model(row.processor).name, row.name);
+}
+
+TEST(MachineModel, OfAnUnknownProcessorGoesByItsSecondCache) {
+  Processor processor{.vendor = "Other", .l2 = 1 << 20};
+  for (const CopyRule& rule : shipped_model(processor).copies.rules) {
+    EXPECT_EQ(rule.string_from, kNever);
+    EXPECT_EQ(rule.stream_from, kNever);
+  }
+  EXPECT_EQ(shipped_model(processor).reuse, 2u << 20);
+  processor.fast_strings = true;
+  for (const bool fast_short : {false, true}) {
+    processor.fast_short_strings = fast_short;
+    for (const CopyRule& rule : shipped_model(processor).copies.rules) {
+      EXPECT_EQ(rule.string_from, fast_short ? 4096u : 8192u);
+      EXPECT_EQ(rule.string_below, processor.l2);
+      EXPECT_EQ(rule.stream_from, kNever);
+    }
+  }
+}
+
+TEST(MachineModel, HasANameThatFindsIt) {
+  for (const char* name : {"zen3", "zen4", "zen5", "sapphire rapids", "emerald rapids"}) {
+    ASSERT_TRUE(model_named(name)) << name;
+    EXPECT_NE(model_names().find(name), std::string::npos);
+  }
+  EXPECT_FALSE(model_named("unknown"));
+}
+
+TEST(Processor, TellsTheCachesOfTheFirstThatIsAllowed) {
+  const std::string first = std::to_string(cpu_limits().processors.front());
+  MadeUpTree::Files files;
+  const auto cache = [&](const char* index, const char* level, const char* type, const char* size,
+                         const char* sharers) {
+    const std::string folder = "/sys/devices/system/cpu/cpu" + first + "/cache/" + index + "/";
+    files[folder + "level"] = level;
+    files[folder + "type"] = type;
+    files[folder + "size"] = size;
+    files[folder + "shared_cpu_list"] = sharers;
+  };
+  cache("index0", "1", "Data", "48K", "0");
+  cache("index1", "1", "Instruction", "32K", "0");
+  cache("index2", "2", "Unified", "2048K", "0");
+  cache("index3", "3", "Unified", "266240K", "0-1,4");
+  const MadeUpTree tree(files);
+  const Processor here = this_processor({.root = tree.root(), .affinity = {}});
+  EXPECT_EQ(here.l1, 48u << 10);
+  EXPECT_EQ(here.l2, 2u << 20);
+  EXPECT_EQ(here.l3, 260u << 20);
+  EXPECT_EQ(here.l3_sharers, 3);
+}
+
+TEST(Processor, HasNoCachesWhereTheKernelNamesNone) {
+  const MadeUpTree tree({});
+  const Processor here = this_processor({.root = tree.root(), .affinity = {}});
+  EXPECT_EQ(here.l1 + here.l2 + here.l3, 0u);
+}
+
+class ModelFile : public testing::Test {
+ protected:
+  // The model of a file with this text, on a processor that is known.
+  std::optional<MachineModel> read(const std::string& text, bool any = true, mode_t mode = 0600) {
+    const MadeUpTree tree({{"/model.json", text}});
+    const std::string file = tree.root() + "/model.json";
+    chmod(file.c_str(), mode);
+    return read_model(file, {"AuthenticAMD", 26, 0x02}, any);
+  }
+  std::string refused(const std::string& text, mode_t mode = 0600) {
+    try {
+      read(text, true, mode);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+TEST_F(ModelFile, ChangesWhatItHasOfWhatIsShipped) {
+  const auto model = read(R"({"weft_model": 1, "processor": "x", "reuse": 4096, "one_shot": 5})");
+  ASSERT_TRUE(model);
+  const MachineModel shipped = shipped_model({"AuthenticAMD", 26, 0x02});
+  EXPECT_EQ(model->reuse, 4096u);
+  EXPECT_EQ(model->lengths.one_shot, 5u);
+  EXPECT_EQ(model->lengths.smallest_chunk, shipped.lengths.smallest_chunk);
+  EXPECT_EQ(model->copies.rules[1].string_from, shipped.copies.rules[1].string_from);
+}
+
+TEST_F(ModelFile, OfAnotherProcessorIsNothingUnlessItIsPinned) {
+  EXPECT_FALSE(read(R"({"weft_model": 1, "processor": "x"})", false));
+  const std::string here = Processor{"AuthenticAMD", 26, 0x02}.text();
+  EXPECT_TRUE(read(R"({"weft_model": 1, "processor": ")" + here + R"("})", false));
+}
+
+TEST_F(ModelFile, IsRefusedWithTheReason) {
+  struct Row {
+    std::string text;
+    const char* says;
+    mode_t mode = 0600;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"", "parse error"},
+           {"[]", "has no \"weft_model\": 1"},
+           {R"({"weft_model": 2, "processor": "x"})", "has no \"weft_model\": 1"},
+           {R"({"weft_model": 1})", "of which processor"},
+           {R"({"weft_model": 1, "processor": "x", "reuse": -1})", "reuse is -1"},
+           {R"({"weft_model": 1, "processor": "x", "one_shot": 1.5})", "one_shot is 1.5"},
+           {R"({"weft_model": 1, "processor": "x", "reuse": 9999999999999999})", "at most 2^40"},
+           {R"({"weft_model": 1, "processor": "x", "speed": 1})", "there is no \"speed\""},
+           {R"({"weft_model": 1, "processor": "x", "smallest_chunk": 0})", "at least 1"},
+           {R"({"weft_model": 1, "processor": "x", "smallest_chunk": 99999999})", "smallest_chunk"},
+           {R"({"weft_model": 1, "processor": "x"})", "others may write it", 0666},
+           {std::string(20000, ' '), "20000 bytes"}}) {
+    const std::string said = refused(row.text, row.mode);
+    EXPECT_NE(said.find(row.says), std::string::npos) << row.text.substr(0, 60) << ": " << said;
+    EXPECT_NE(said.find("model.json"), std::string::npos) << said;
+  }
+  EXPECT_THROW(read_model("/nowhere/model.json", {}, true), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace weft
