@@ -1,6 +1,8 @@
 """Writes the tables of docs/results/regret.md: what the defaults lose on two ranks.
 
-    python scripts/results/regret.py             from regret.jsonl
+Beside the best candidate, and beside other libraries (`make peers`).
+
+    python scripts/results/regret.py             from regret.jsonl and regret_peers.jsonl
     python scripts/results/regret.py --data      first measures what is not there for this processor
     python scripts/results/regret.py --trial     a little, into build/; prints the tables
 
@@ -15,10 +17,12 @@ import dataclasses
 import itertools
 import os
 import statistics
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from defaults import peer_tables, peers
 from defaults.tables import parts
 from record import Record
 
@@ -37,6 +41,7 @@ from page import DATA, fill, read
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "regret"
+PEERS_NAME = "regret_peers"
 RANKS = 2
 COLLECTIVES = ["allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall"]
 MEMORIES = ["ordinary", "symmetric"]
@@ -128,22 +133,34 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def take(folder: Path, collectives: list[str], sizes: list[int], pairs: int, rounds: int) -> None:
+    """Measures what is not there in the folder. Beside the peers first: that takes less."""
+    if why := peers.missing():
+        sys.exit(why)
+    beside = Record(folder / f"{PEERS_NAME}.jsonl", each_processor=True)
+    beside.take(
+        [{"collective": collective} for collective in collectives],
+        lambda turn: peers.measured(turn, RANKS, sizes, rounds),
+    )
+    record = Record(folder / f"{NAME}.jsonl", each_processor=True)
+    record.take(turns(collectives, sizes), lambda turn: measured(turn, pairs))
+    if folder != DATA:
+        print("\n\n".join([*parts(record.rows()).values(), peer_tables.part(beside.rows())]))
+    beside.end()
+    record.end()
+
+
 def main() -> None:
     """Measures, if asked to, and writes the tables."""
     asked = arguments()
     os.chdir(ROOT)
     forget_user_choices()
     if asked.trial:
-        record = Record(ROOT / "build" / f"{NAME}.jsonl", each_processor=True)
-        record.take(turns(COLLECTIVES[:2], [8, 64 << 10]), lambda turn: measured(turn, 3))
-        print("\n\n".join(parts(record.rows()).values()))
-        record.end()
+        take(ROOT / "build", COLLECTIVES[:2], [8, 64 << 10], 3, 2)
         return
     if asked.data:
-        record = Record(DATA / f"{NAME}.jsonl", each_processor=True)
-        record.take(turns(COLLECTIVES, SIZES), lambda turn: measured(turn, PAIRS))
-        record.end()
-    fill(NAME, parts(read(NAME)))
+        take(DATA, COLLECTIVES, SIZES, PAIRS, peers.ROUNDS)
+    fill(NAME, {**parts(read(NAME)), "peers": peer_tables.part(read(PEERS_NAME))})
 
 
 if __name__ == "__main__":

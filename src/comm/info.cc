@@ -74,7 +74,9 @@ WorkerInfo described_worker(const CpuLimits& limits) {
 }
 
 ModelInfo described_model() {
-  ModelInfo info{.processor = this_processor().text(), .known = model_names()};
+  ModelInfo info;
+  info.processor = this_processor().text();
+  info.known = model_names();
   try {
     const MachineModel& model = machine_model();
     info.name = model.name;

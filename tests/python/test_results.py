@@ -42,6 +42,32 @@ def cell(collective, memory, size, ratio, itself, processor="one"):
     }  # fmt: skip
 
 
+def test_the_peers_tables_mark_what_misses(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts/results"))
+    from defaults.peer_tables import part
+
+    def row(collective, weft, symmetric, peer, limit, **sketches):
+        times = {"weft": weft, "weft, symmetric": symmetric, "mpich": peer, "limit": limit}
+        times |= {f"sketch {name}": time for name, time in sketches.items()}
+        us = {name: {str(1 << 20): [time, time]} for name, time in times.items()}
+        us["weft"]["8"], us["mpich"]["8"] = [1.0, 1.4, 1.2], [1.2, 1.2, 1.2]
+        us["weft, symmetric"]["8"] = [1.2, 1.2, 1.2]
+        return {"turn": {"collective": collective}, "us": us, "processor": "one"}
+
+    text = part([row("allreduce", 80.0, 81.0, 100.0, 50.0, a=60.0, b=79.0),
+                 row("alltoall", 104.0, 110.0, 100.0, 100.0)])  # fmt: skip
+    assert text.startswith("### one\n\nCells that hold their bound: ")
+    # The goal is 0.75 of the peer, the sketch is at 0.6: so is a ratio of 0.8 too much.
+    assert (
+        "| 1 Mi | 80.0 | mpich | 100 | **0.80** | 60.0 | **1.33** | 81.0 | 1.01 | 50.0 | **1.62** "
+        in text
+    )
+    assert "| 1 Mi | 104 | mpich | 100 | 1.04 |  |  | 110 | **1.06** | 100 | 1.10 | 1.00 |" in text
+    assert "| 8 | 1.20 | mpich | 1.20 | 1.00 |  |  | 1.20 | 1.00 |  |  | **1.40** |" in text
+    assert "at most 1.05 of the best peer, allreduce less: 3 of 4" in text
+    assert part([]) == "No processor was measured yet."
+
+
 def test_regret_has_a_table_for_each_processor(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "scripts/results"))
     from defaults.tables import above, parts

@@ -1,0 +1,86 @@
+"""Weft beside other libraries, the sketch and the memory's limit: ten rounds of fresh processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from pathlib import Path
+from typing import Any
+
+from weft.bench.cases import Case
+from weft.bench.job import Job
+from weft.bench.libraries import PEERS, Launch, Library, limit, weft_library
+from weft.bench.processes import burst
+
+Row = dict[str, Any]
+ROUNDS = 10
+SECONDS = 0.05  # of a case in a round
+SKETCH_FROM = 16 << 10  # bytes: below, its threads' start and its halves say nothing
+# Slots and chunks of the sketch, of which the quickest counts, size by size.
+SKETCHES = (
+    "slots=64,chunk=16K,fetch=plain",
+    "slots=16,chunk=64K,fetch=plain",
+    "slots=4,chunk=256K,fetch=plain",
+    "slots=16,chunk=64K,fetch=string",
+)
+_PROGRAM = Path(__file__).resolve().parents[3] / "build" / "package" / "bench_sketch"
+
+
+def sketch() -> Library:
+    """benchmarks/sketch.cc, an allreduce."""
+
+    def launch(ranks: int, directory: Path) -> Launch:
+        return Launch([[str(_PROGRAM), str(directory)]], {})
+
+    return Library("sketch", "threads", launch)
+
+
+def missing() -> str | None:
+    """What is not there, with the remedy."""
+    if not _PROGRAM.exists():
+        return f"there is no {_PROGRAM}: .venv/bin/ninja -C build/package bench_sketch"
+    return next((why for peer in PEERS.values() if (why := peer.missing())), None)
+
+
+def measured(turn: Row, ranks: int, sizes: list[int], rounds: int = ROUNDS) -> Row:
+    """Microseconds of each way in each round: `us[way][size]`."""
+    ways = _ways(turn["collective"], ranks, sizes)
+    us: dict[str, dict[str, list[float]]] = {name: {} for name in ways}
+    for number in range(rounds):
+        names = list(ways) if number % 2 == 0 else list(ways)[::-1]
+        for name in names:
+            library, cases = ways[name]
+            for nbytes, time in _round(library, cases).items():
+                us[name].setdefault(str(nbytes), []).append(time)
+    return {"us": us}
+
+
+def _ways(
+    collective: str, ranks: int, sizes: list[int]
+) -> dict[str, tuple[Library, dict[int, Case]]]:
+    plain = {n: Case.sized(collective, n, ranks, "float32") for n in sizes}
+    symmetric = {n: dataclasses.replace(case, symmetric=True) for n, case in plain.items()}
+    weft = weft_library("core")
+    ways = {"weft": (weft, plain), "weft, symmetric": (weft, symmetric), "limit": (limit(), plain)}
+    ways |= {name: (library, plain) for name, library in PEERS.items()}
+    if collective == "allreduce":
+        for choice in SKETCHES:
+            chosen = {
+                n: dataclasses.replace(case, algorithm=choice)
+                for n, case in plain.items()
+                if n >= SKETCH_FROM
+            }
+            ways[f"sketch {choice}"] = (sketch(), chosen)
+    return ways
+
+
+def _round(library: Library, cases: dict[int, Case]) -> dict[int, float]:
+    """Medians of the slowest rank, in microseconds. Raises ValueError if a result is wrong."""
+    by_rank = burst(library, Job(list(cases.values()), SECONDS, None))
+    times = {}
+    for nbytes, case in zip(cases, zip(*by_rank, strict=True), strict=True):
+        if not all(one.correct for one in case):
+            raise ValueError(f"{library.name}: a wrong result at {nbytes} bytes")
+        slowest = map(max, zip(*(one.seconds for one in case), strict=True))
+        times[nbytes] = float(f"{statistics.median(slowest) * 1e6:.5g}")
+    return times
