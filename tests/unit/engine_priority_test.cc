@@ -1,6 +1,7 @@
 // In which order an engine steps what it drives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -86,13 +87,36 @@ std::function<bool()> each(std::chrono::milliseconds period) {
   };
 }
 
+// The longest time between two looks of the engine. Longer ones than this say that the system had
+// taken the core away: then the engine sees another pace, and a lower one rightly goes.
+struct Gaps {
+  static constexpr std::chrono::microseconds kDisturbed{1500};
+  Clock::time_point last = Clock::now();
+  Clock::duration longest{};
+  void look() {
+    const auto now = Clock::now();
+    longest = std::max(longest, now - last);
+    last = now;
+  }
+};
+
 TEST_F(EnginePriority, OneThatMovesKeepsLowerOnesBackBetweenItsMoves) {
-  Traced low(*engine, 0, 'l', 1 << 30, trace), high(*engine, 1, 'h', 5, trace);
-  high.blocked = each(std::chrono::milliseconds(4));
-  ASSERT_TRUE(engine->drive_until([&] { return !high.pending(); },
-                                  Clock::now() + std::chrono::seconds(20), {}));
-  const std::size_t second = trace.find('h', 1);
-  EXPECT_EQ(trace.substr(second, 4), "hhhh") << "from the second on its pace is known";
+  for (int attempt = 0; attempt < 500; ++attempt) {
+    trace.clear();
+    Traced low(*engine, 0, 'l', 1 << 30, trace), high(*engine, 1, 'h', 4, trace);
+    Gaps gaps;
+    high.blocked = [&, when = each(std::chrono::milliseconds(4))]() mutable {
+      gaps.look();
+      return when();
+    };
+    ASSERT_TRUE(engine->drive_until([&] { return !high.pending(); },
+                                    Clock::now() + std::chrono::seconds(20), {}));
+    if (gaps.longest > Gaps::kDisturbed) continue;
+    const std::size_t second = trace.find('h', 1);
+    EXPECT_EQ(trace.substr(second, 3), "hhh") << "from the second on its pace is known";
+    return;
+  }
+  FAIL() << "the system took the core away in each of 500 attempts";
 }
 
 TEST_F(EnginePriority, OneThatStandsStillKeepsNobodyBackForLong) {
