@@ -20,9 +20,15 @@ struct Lengths {
   // the largest. Where a chunk is moved and nothing else, or blocks are not known, `moved_chunk`.
   std::size_t smallest_chunk = 16 << 10, largest_chunk = 64 << 10, moved_chunk = 128 << 10;
   // An allreduce of at most so many is added up everywhere.
-  std::size_t one_shot = 16 << 10;
-  // From here on two ranks' symmetric buffers are read in place.
+  std::size_t one_shot = 16 << 10, symmetric_one_shot = 16 << 10;
+  // From here on two ranks work in each other's symmetric buffers.
+  std::size_t allreduce_in_place = kNever;
   std::size_t reduce_in_place = 8 << 20, broadcast_in_place = 16 << 20;
+  // Shorter messages are sent as if symmetric memory were ordinary, unless the plan reaches into
+  // it.
+  std::size_t symmetric_from = 0;
+  // Longer broadcasts and reductions as well, until they are worked on in place.
+  std::size_t loaded_to = kNever;
 
   bool operator==(const Lengths&) const = default;
 };

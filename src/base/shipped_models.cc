@@ -37,8 +37,12 @@ constexpr std::size_t kGoldenCoveReuse = 512_K;
 constexpr Lengths kGoldenCove = {.smallest_chunk = 32_K,
                                  .moved_chunk = 256_K,
                                  .one_shot = 48_K,
-                                 .reduce_in_place = 4_M,
-                                 .broadcast_in_place = 4_M};
+                                 .symmetric_one_shot = 4_K,
+                                 .allreduce_in_place = 4_K + 1,
+                                 .reduce_in_place = 16_M,
+                                 .broadcast_in_place = kNever,
+                                 .symmetric_from = 8_K,
+                                 .loaded_to = 2_M};
 // Twice the second cache, of 512 KiB and of 1 MiB.
 constexpr std::size_t kZen3Reuse = 1_M, kZen4Reuse = 2_M;
 
@@ -84,8 +88,12 @@ constexpr LengthField kFields[] = {
     {"largest_chunk", &Lengths::largest_chunk},
     {"moved_chunk", &Lengths::moved_chunk},
     {"one_shot", &Lengths::one_shot},
+    {"symmetric_one_shot", &Lengths::symmetric_one_shot},
+    {"allreduce_in_place", &Lengths::allreduce_in_place},
     {"reduce_in_place", &Lengths::reduce_in_place},
     {"broadcast_in_place", &Lengths::broadcast_in_place},
+    {"symmetric_from", &Lengths::symmetric_from},
+    {"loaded_to", &Lengths::loaded_to},
 };
 
 }  // namespace

@@ -12,22 +12,45 @@
 
 namespace weft {
 
-std::shared_ptr<const RankPlan> PlanCache::get(const PlanKey& key) {
+namespace {
+
+bool reaches(const RankPlan& plan, int rank) {
+  for (const Section& section : plan.program)
+    for (const Step& step : section.steps)
+      for (const Operand& from : step.src)
+        if (from.buffer != Buffer::kSlot && from.rank != Index(rank)) return true;
+  return false;
+}
+
+// Of many ranks it is not asked.
+constexpr int kMostAsked = 16;
+
+bool any_reaches(const Algorithm& algorithm, int ranks, const Params& params) {
+  if (ranks > kMostAsked) return true;
+  for (int rank = 0; rank < ranks; ++rank)
+    if (reaches(make_rank_plan(algorithm, rank, ranks, params), rank)) return true;
+  return false;
+}
+
+}  // namespace
+
+PlanCache::Planned PlanCache::get(const PlanKey& key) {
   std::lock_guard lock(mutex_);
   auto found = std::find_if(entries_.begin(), entries_.end(),
                             [&](const Entry& entry) { return entry.key == key; });
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
-    return entries_.front().plan;
+    return entries_.front().planned;
   }
   const Algorithm& algorithm = *key.use->algorithm;
   Params params = key.use->params;
   if (traits_of(algorithm.collective).rooted()) params["root"] = key.root;
+  const bool reaches = any_reaches(algorithm, key.ranks, params);
   auto plan = std::make_shared<const RankPlan>(
       make_rank_plan(algorithm, key.rank, key.ranks, std::move(params)));
-  entries_.push_front({key, plan});
+  entries_.push_front({key, {std::move(plan), reaches}});
   if (entries_.size() > kMost) entries_.pop_back();
-  return plan;
+  return entries_.front().planned;
 }
 
 namespace {
@@ -71,6 +94,16 @@ std::size_t places_of(const Binding& binding, const PlanShape& shape, std::size_
                                  std::max<std::size_t>(1, kSlotBytes / all));
 }
 
+// Whether symmetric memory is worth it for a message of so many bytes.
+bool uses_symmetric(Collective collective, std::size_t bytes, const Lengths& lengths) {
+  if (bytes < lengths.symmetric_from) return false;
+  if (collective == Collective::kBroadcast)
+    return bytes <= lengths.loaded_to || bytes >= lengths.broadcast_in_place;
+  if (collective == Collective::kReduce)
+    return bytes <= lengths.loaded_to || bytes >= lengths.reduce_in_place;
+  return true;
+}
+
 // Equal but for the buffers.
 bool alike(const Call& a, const Call& b) {
   return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
@@ -111,7 +144,7 @@ void Planner::bind(const Call& call, Binding& binding) {
   check(call);
   const CollectiveTraits& traits = traits_of(call.collective);
   const Handle use = choose(call).use;
-  auto plan = plans_.get({use, traits.rooted() ? call.root : 0, rank_, size_});
+  auto [plan, reaches] = plans_.get({use, traits.rooted() ? call.root : 0, rank_, size_});
   const PlanShape& shape = plan->shape;
   if (shape.equal_counts && !counts_equal(call))
     throw Unsupported("rank " + std::to_string(rank_) + ", " +
@@ -122,6 +155,9 @@ void Planner::bind(const Call& call, Binding& binding) {
   binding.accumulator = size_of(accumulator_of(call.dtype));
   binding.wire = size_of(wire_of(call.dtype));
   cut(call, shape, use->chunk, binding);
+  const std::size_t longest = std::max(binding.parts[0].total(), binding.parts[1].total());
+  binding.symmetric =
+      reaches || uses_symmetric(call.collective, longest * binding.element, chunks_.lengths);
   binding.reduce = kernels::find_reduce(call.dtype, call.op);
   binding.reduce_narrow = narrow_reduce(shape, call);
   binding.scale = call.op == ReduceOp::kAvg         ? 1.0 / size_
@@ -164,7 +200,7 @@ void Planner::set_buffers(const Call& call, Binding& binding) const {
   if (size_ == 1) return;
   for (std::size_t side = 0; side < 2; ++side)
     binding.where[side] =
-        binding.user[side]
+        binding.user[side] && binding.symmetric
             ? fabric_->locate(binding.user[side], binding.parts[side].total() * binding.element)
             : Location{};
 }
@@ -197,7 +233,7 @@ void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
 void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype,
                             int source, int destination) {
   int me = rank_ == source ? 0 : 1;
-  auto plan = plans_.get({transfer_, 0, me, 2});
+  auto plan = plans_.get({transfer_, 0, me, 2}).plan;
   binding.element = binding.accumulator = size_of(dtype);
   binding.parts[0] = binding.parts[1] = Partition::uniform(count, 1);
   binding.chunk =

@@ -29,12 +29,16 @@ struct PlanKey {
 // Plans that were made, the most recently used first, bounded. Thread safe.
 class PlanCache {
  public:
-  std::shared_ptr<const RankPlan> get(const PlanKey& key);
+  struct Planned {
+    std::shared_ptr<const RankPlan> plan;
+    bool reaches = true;  // some rank may work in another's buffers
+  };
+  Planned get(const PlanKey& key);
 
  private:
   struct Entry {
     PlanKey key;
-    std::shared_ptr<const RankPlan> plan;
+    Planned planned;
   };
   static constexpr std::size_t kMost = 64;
   std::mutex mutex_;

@@ -21,7 +21,8 @@ struct Binding {
   // Indexed by Buffer: input, output.
   std::array<std::byte*, 2> user{};
   std::array<Partition, 2> parts;
-  std::array<Location, 2> where{};  // set where the user's buffer is symmetric memory
+  std::array<Location, 2> where{};  // set where the user's buffer is used as symmetric memory
+  bool symmetric = true;            // whether symmetric memory is used as such
   // The run reads a copy of the input: the output is the same memory, and the plan was not proved
   // so.
   bool copies_input = false;

@@ -108,6 +108,13 @@ Row in_place(Collective collective, std::size_t from, const char* use) {
   return two;
 }
 
+constexpr bool kOrdinary = false, kSymmetric = true;
+
+Row of(bool memory, Row row) {
+  row.symmetric = memory;
+  return row;
+}
+
 Extent<std::size_t> below(std::size_t bytes) { return {0, bytes - 1}; }
 
 }  // namespace
@@ -137,10 +144,13 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       across(C::kAllgather, kAll, "allgather/two_level"),
       across(C::kReduceScatter, kAll, "reduce_scatter/two_level"),
       across(C::kBarrier, kAll, "barrier/two_level"),
+      in_place(C::kAllreduce, lengths.allreduce_in_place, "allreduce/direct(chunk=16K)"),
       in_place(C::kReduce, lengths.reduce_in_place, "reduce/direct(chunk=1M)"),
       in_place(C::kBroadcast, lengths.broadcast_in_place, "broadcast/one_shot(chunk=1M)"),
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
-      row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot"),
+      of(kOrdinary, row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot")),
+      of(kSymmetric,
+         row(C::kAllreduce, kFew, {0, lengths.symmetric_one_shot}, "allreduce/one_shot")),
       row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),
       within(C::kAllreduce, kWithMessage, "allreduce/recursive_doubling"),
       rounds(within(C::kAllreduce, below(kGroupsBytes), kGroupsOfEight)),
