@@ -29,6 +29,10 @@ def test_candidates_serve_the_ranks():
     assert "allreduce/direct" in algorithms("allreduce", 6, symmetric=True)
     assert "broadcast/knomial(radix=4)" in algorithms("broadcast", 6, symmetric=False)
     assert with_chunks("x(a=1)", 32 << 10) == ["x(a=1,chunk=16K)"]
+    # A built-in choice may have a chunk already.
+    for text in ("x(chunk=1M)", "x(a=[0,1],chunk=1M)", "x(chunk=1M,a=[0,1])"):
+        kept = "a=[0,1]," if "a=" in text else ""
+        assert with_chunks(text, 32 << 10) == [f"x({kept}chunk=16K)"]
 
 
 def test_the_built_in_choice_is_that_of_the_memory_and_the_nodes():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from weft import _core
 from weft._core import Topology, find_algorithm
 from weft.sizes import size_text
@@ -55,5 +57,6 @@ def with_chunks(text: str, nbytes: int) -> list[str]:
 
 def chunked(text: str, chunk: int) -> str:
     """A candidate with another chunk: "ring" and 65536 are "ring(chunk=64K)"."""
-    inside = f"chunk={size_text(chunk)}"
-    return f"{text[:-1]},{inside})" if text.endswith(")") else f"{text}({inside})"
+    name, _, inside = text.removesuffix(")").partition("(")
+    kept = re.sub(r"(^|,)chunk=[^,]*", "", inside).removeprefix(",")
+    return f"{name}({kept + ',' if kept else ''}chunk={size_text(chunk)})"
