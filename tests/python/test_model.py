@@ -71,6 +71,39 @@ def test_each_rank_turns_its_slots_as_its_own_model_says(tmp_path, ranks):
         assert all(team.run(mixed_calls, 11))
 
 
+def symmetric_calls(job, sizes):
+    with job.communicator(timeout=60) as comm:
+        for step, count in enumerate(sizes * 2):
+            mine, out = weft.empty(count, "f4"), weft.empty(count, "f4")
+            mine[:] = np.arange(count) % 97 + comm.rank + step
+            alike = np.arange(count, dtype="f4") % 97 + step
+            total = job.size * alike + sum(range(job.size))
+            comm.allreduce(mine, out=out, symmetric=True)
+            assert (out == total).all()
+            comm.reduce(mine, out=out if comm.rank == 1 else None, root=1, symmetric=True)
+            assert comm.rank != 1 or (out == total).all()
+            comm.broadcast(mine, out=mine, root=1, symmetric=True)
+            assert (mine == alike + 1).all()
+        return True
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        {"symmetric_from": 0, "loaded_to": 0, "allreduce_in_place": 1},
+        # A plan that works in a peer's buffers needs them, however short they are.
+        {"symmetric_from": 1 << 30, "allreduce_in_place": 1},
+        {"symmetric_from": 10_000, "loaded_to": 60_000, "reduce_in_place": 400_000,
+         "broadcast_in_place": 300_000, "allreduce_in_place": 20_000, "symmetric_one_shot": 8000},
+    ],
+)  # fmt: skip
+def test_symmetric_memory_gives_the_same_wherever_it_is_used(tmp_path, ranks, lengths):
+    model = file_of(tmp_path, "lengths", **lengths)
+    assert all(run(symmetric_calls, ranks, [1, 2000, 2499, 2501, 14_999, 15_001, 120_000],
+                   env={"WEFT_MODEL": model}))  # fmt: skip
+
+
 def lengths_seen(job):
     with job.communicator(timeout=60) as comm:
         small = comm.algorithm_for("allreduce", 10 * K // 4)
