@@ -21,6 +21,7 @@ from weft.bench.job import Job
 from weft.bench.libraries import Launch, Library, weft_library
 from weft.bench.processes import burst
 from weft.errors import WeftError
+from weft.tune import table
 
 VERSION = 1
 RANKS = 2
@@ -182,5 +183,4 @@ def save(path: Path, numbers: Numbers, measured: dict[str, Any]) -> None:
 
 def default_file() -> Path:
     """The user's own, which every process on this processor reads."""
-    config = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(config) if config else Path.home() / ".config") / "weft" / "model.json"
+    return table.default_file().with_name("model.json")
