@@ -26,7 +26,7 @@ MachineModel choose_model() {
   const Processor processor = this_processor();
   const std::string asked = Environment::read().model;
   if (!asked.empty() && asked != kShipped) {
-    if (auto named = model_named(asked)) return *named;
+    if (auto named = model_named(asked)) return within_share(*named, processor);
     if (asked.find('/') == std::string::npos && !fs::exists(asked))
       throw InvalidArgument("WEFT_MODEL is \"" + asked +
                             "\": give shipped, a file of `weft tune --quick`, or one of " +

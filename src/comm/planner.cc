@@ -14,21 +14,13 @@ namespace weft {
 
 namespace {
 
-bool reaches(const RankPlan& plan, int rank) {
-  for (const Section& section : plan.program)
-    for (const Step& step : section.steps)
-      for (const Operand& from : step.src)
-        if (from.buffer != Buffer::kSlot && from.rank != Index(rank)) return true;
-  return false;
-}
-
 // Of many ranks it is not asked.
 constexpr int kMostAsked = 16;
 
 bool any_reaches(const Algorithm& algorithm, int ranks, const Params& params) {
   if (ranks > kMostAsked) return true;
   for (int rank = 0; rank < ranks; ++rank)
-    if (reaches(make_rank_plan(algorithm, rank, ranks, params), rank)) return true;
+    if (reads_in_peers(make_rank_plan(algorithm, rank, ranks, params), rank)) return true;
   return false;
 }
 
@@ -94,6 +86,11 @@ std::size_t places_of(const Binding& binding, const PlanShape& shape, std::size_
                                  std::max<std::size_t>(1, kSlotBytes / all));
 }
 
+// Elements of the longer buffer.
+std::size_t longest(const Binding& binding) {
+  return std::max(binding.parts[0].total(), binding.parts[1].total());
+}
+
 // Whether symmetric memory is worth it for a message of so many bytes.
 bool uses_symmetric(Collective collective, std::size_t bytes, const Lengths& lengths) {
   if (bytes < lengths.symmetric_from) return false;
@@ -155,9 +152,8 @@ void Planner::bind(const Call& call, Binding& binding) {
   binding.accumulator = size_of(accumulator_of(call.dtype));
   binding.wire = size_of(wire_of(call.dtype));
   cut(call, shape, use->chunk, binding);
-  const std::size_t longest = std::max(binding.parts[0].total(), binding.parts[1].total());
-  binding.symmetric =
-      reaches || uses_symmetric(call.collective, longest * binding.element, chunks_.lengths);
+  binding.symmetric = reaches || uses_symmetric(call.collective, longest(binding) * binding.element,
+                                                chunks_.lengths);
   binding.reduce = kernels::find_reduce(call.dtype, call.op);
   binding.reduce_narrow = narrow_reduce(shape, call);
   binding.scale = call.op == ReduceOp::kAvg         ? 1.0 / size_
@@ -223,10 +219,9 @@ void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
   ChunkRule rule = chunks_;
   rule.asked = chunk;
   // No message is longer than a buffer, so slots need not be.
-  const std::size_t longest = std::max(binding.parts[0].total(), binding.parts[1].total());
   binding.chunk =
       std::min(chunk_elements(shape, block, binding.element, binding.accumulator, kSlotBytes, rule),
-               std::max<std::size_t>(1, longest));
+               std::max<std::size_t>(1, longest(binding)));
   binding.places = places_of(binding, shape, machine_model().reuse);
 }
 

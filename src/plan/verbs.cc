@@ -20,4 +20,12 @@ bool is_opaque(const Program& program) {
       program, [&](const Section& section) { return std::ranges::any_of(section.steps, opaque); });
 }
 
+bool reads_in_peers(const RankPlan& plan, int rank) {
+  for (const Section& section : plan.program)
+    for (const Step& step : section.steps)
+      for (const Operand& from : step.src)
+        if (from.buffer != Buffer::kSlot && from.rank != Index(rank)) return true;
+  return false;
+}
+
 }  // namespace weft

@@ -47,4 +47,7 @@ const VerbTraits& traits_of(Verb verb);
 // Whether one of the steps is opaque.
 bool is_opaque(const Program& program);
 
+// Whether a step of `rank` reads in another rank's input or output.
+bool reads_in_peers(const RankPlan& plan, int rank);
+
 }  // namespace weft

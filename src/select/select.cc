@@ -1,5 +1,6 @@
 #include "weft/select.h"
 
+#include "plan/verbs.h"
 #include "select/selector.h"
 #include "select/settings.h"
 #include "select/tuning.h"
@@ -36,11 +37,7 @@ std::string tuning_file_for(const SelectionOptions& options) { return tuning_fil
 
 bool reaches_into_peers(const Algorithm& algorithm, int ranks) {
   const RankPlan plan = make_rank_plan(algorithm, 0, ranks, {});
-  for (const Section& section : plan.program)
-    for (const Step& step : section.steps)
-      for (const Operand& from : step.src)
-        if (from.buffer != Buffer::kSlot && from.rank != Index(0)) return true;
-  return false;
+  return reads_in_peers(plan, 0);
 }
 
 void check_tuning(const std::string& file) { read_tuning(file); }
