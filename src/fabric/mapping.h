@@ -38,9 +38,10 @@ class Mapping {
   std::size_t bytes() const { return bytes_; }
 
   // The owner has released the segment: nothing new will be found in it.
-  void mark_released() { released_.store(true, std::memory_order_relaxed); }
-  // relaxed: it says when to unmap, and orders no data.
-  bool released() const { return released_.load(std::memory_order_relaxed); }
+  // release: what the owner stored before, such as its abort, is seen by who sees this.
+  void mark_released() { released_.store(true, std::memory_order_release); }
+  // acquire: pairs with the release in mark_released().
+  bool released() const { return released_.load(std::memory_order_acquire); }
 
  private:
   Mapping(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}

@@ -72,6 +72,23 @@ TEST_P(FabricTest, AbortsOfAllAtOnceLeaveOneWholeText) {
   });
 }
 
+// Its peers have released their ends, and this rank is told so with the memory that it reaches
+// next.
+TEST_P(FabricTest, AnAbortAfterThePeersHaveLeftTheLane) {
+  run([&](LaneRank& r) {
+    if (r.me != 0) r.lane.reset();
+    const SymmetricBlock block = r.fabric->allocate(1 << 16);
+    r.exchange_location(block.where);
+    if (r.me == 0) {
+      r.for_peers([&](int peer) { (void)r.lane->reach(peer, r.location(peer), 1); });
+      r.lane->abort("rank 0 is the last");
+      EXPECT_EQ(r.lane->why_aborted(), "rank 0 is the last");
+    }
+    r.meet("aborted");
+    r.fabric->release(block);
+  });
+}
+
 TEST_P(FabricTest, AFabricThatGoesIsLostWithinASecondButItsMessagesStay) {
   run([&](LaneRank& r) {
     const int leaver = r.size - 1;

@@ -70,6 +70,7 @@ void ShmEndpoint::map_lane(Peer& peer, Location where, Clock::time_point deadlin
   const auto reach = [&](Location place, std::size_t bytes) {
     return peer.reached.reach(place, bytes, deadline - Clock::now(), [] { return false; });
   };
+  peer.lane_mapping = peer.reached.remote().segment(segment_of(where), deadline);
   peer.lane = reinterpret_cast<LaneSegment*>(reach(where, LaneSegment::bytes(peers_.size())));
   peer.theirs = peer.lane->inbox(me_);
   peer.bell =

@@ -59,6 +59,8 @@ class ShmEndpoint final : public Endpoint {
     // the peer's core. It is read only if the known count is too small.
     std::array<std::uint64_t, kMaxChannels> credits{};
     LaneSegment* lane = nullptr;
+    // Kept as long as this endpoint: abort() writes there, also after the peer has left the lane.
+    std::shared_ptr<Mapping> lane_mapping = nullptr;
     Reached reached;
   };
 

@@ -1,6 +1,7 @@
 #include "fabric/shm/reached.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "weft/error.h"
 
@@ -14,11 +15,14 @@ bool Reached::find(std::uint32_t id) {
   return place != known_.end() && place->id == id;
 }
 
-void Reached::add(std::uint32_t id, Clock::duration patience, bool drop_released) {
-  auto mapping = remote_->segment(id, Clock::now() + patience);
-  if (drop_released) {
-    std::erase_if(known_, [](const Known& known) { return known.mapping->released(); });
-  }
+std::vector<Reached::Known> Reached::not_released() const {
+  std::vector<Known> kept;
+  std::ranges::copy_if(known_, std::back_inserter(kept),
+                       [](const Known& known) { return !known.mapping->released(); });
+  return kept;
+}
+
+void Reached::insert(std::uint32_t id, std::shared_ptr<Mapping> mapping) {
   find(id);
   std::byte* const data = mapping->data();
   const std::size_t bytes = mapping->bytes();

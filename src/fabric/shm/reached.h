@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "fabric/fabric.h"
@@ -17,17 +18,17 @@ namespace weft::shm {
 // It owns what it has reached, so no mapping goes under its feet. A segment that the peer released
 // is dropped when the next new one is reached, but never after the lane has failed. A working peer
 // releases only segments that all have finished with. A failed peer may release one that is being
-// read here.
+// read here: it says that it has failed before it releases anything.
 class Reached {
  public:
   explicit Reached(std::shared_ptr<Remote> remote) : remote_(std::move(remote)) {}
 
-  // Endpoint::reach. `failed` is asked only when a new segment comes.
+  // Endpoint::reach. `failed` is asked only when a new segment has come.
   template <typename Failed>
   std::byte* reach(Location where, std::size_t bytes, Clock::duration patience, Failed failed) {
     const std::uint32_t id = segment_of(where);
     if (last_ >= known_.size() || known_[last_].id != id) {
-      if (!find(id)) add(id, patience, !failed());
+      if (!find(id)) add(id, patience, failed);
     }
     const Known& known = known_[last_];
     const std::uint64_t offset = offset_of(where);
@@ -46,8 +47,18 @@ class Reached {
     std::shared_ptr<Mapping> mapping;
   };
 
+  template <typename Failed>
+  void add(std::uint32_t id, Clock::duration patience, Failed failed) {
+    auto mapping = remote_->segment(id, Clock::now() + patience);
+    // In this order: a peer may fail while its answer is awaited.
+    std::vector<Known> kept = not_released();
+    if (!failed()) known_ = std::move(kept);
+    insert(id, std::move(mapping));
+  }
+
   bool find(std::uint32_t id);
-  void add(std::uint32_t id, Clock::duration patience, bool drop_released);
+  std::vector<Known> not_released() const;
+  void insert(std::uint32_t id, std::shared_ptr<Mapping> mapping);
   [[noreturn]] static void outside();
 
   std::shared_ptr<Remote> remote_;
