@@ -45,6 +45,8 @@ constexpr Lengths kGoldenCove = {.smallest_chunk = 32_K,
                                  .loaded_to = 2_M};
 // Twice the second cache, of 512 KiB and of 1 MiB.
 constexpr std::size_t kZen3Reuse = 1_M, kZen4Reuse = 2_M;
+// From 1 MiB on allreduce took 0.88 to 0.78 of the time with it, alltoall 0.91 to 0.79.
+constexpr Lengths kZen4Lengths = {.largest_chunk = 256_K, .moved_chunk = 256_K};
 
 struct Known {
   const char* vendor;
@@ -56,9 +58,9 @@ struct Known {
 };
 constexpr Known kKnown[] = {
     {"AuthenticAMD", 25, 0x00, 0x0f, "zen3", kZen3And4, kZen3Reuse},
-    {"AuthenticAMD", 25, 0x10, 0x1f, "zen4", kZen3And4, kZen4Reuse},
+    {"AuthenticAMD", 25, 0x10, 0x1f, "zen4", kZen3And4, kZen4Reuse, kZen4Lengths},
     {"AuthenticAMD", 25, 0x20, 0x5f, "zen3", kZen3And4, kZen3Reuse},
-    {"AuthenticAMD", 25, 0x60, 0xff, "zen4", kZen3And4, kZen4Reuse},
+    {"AuthenticAMD", 25, 0x60, 0xff, "zen4", kZen3And4, kZen4Reuse, kZen4Lengths},
     {"AuthenticAMD", 26, 0x00, 0x4f, "zen5", kZen5, 0},
     {"AuthenticAMD", 26, 0x60, 0x7f, "zen5", kZen5, 0},
     {"GenuineIntel", 6, 0x8f, 0x8f, "sapphire rapids", kSapphireRapids, kGoldenCoveReuse,

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "engine/slots.h"
+#include "comm/places.h"
 #include "fabric/natives.h"
 #include "plan/verbs.h"
 #include "weft/collective.h"
@@ -73,17 +73,6 @@ bool counts_equal(const Call& call) {
   const auto is_one = [&](std::size_t count) { return count == one; };
   return std::all_of(call.input_counts.begin(), call.input_counts.end(), is_one) &&
          std::all_of(call.output_counts.begin(), call.output_counts.end(), is_one);
-}
-
-// How many places each slot turns through. Until the first comes round again the slots of a rank
-// span `reuse` bytes, as far as there is memory.
-std::size_t places_of(const Binding& binding, const PlanShape& shape, std::size_t reuse) {
-  std::size_t all = 0;
-  for (const Channel& channel : shape.channels)
-    all += static_cast<std::size_t>(channel.slots) * binding.slot_bytes(channel);
-  if (all == 0) return 1;
-  return std::clamp<std::size_t>((reuse + all - 1) / all, 1,
-                                 std::max<std::size_t>(1, kSlotBytes / all));
 }
 
 // Elements of the longer buffer.
@@ -170,6 +159,7 @@ void Planner::bind(const Call& call, Binding& binding) {
   if (call.op == ReduceOp::kPremulSum) binding.signature.scale = fold_scale(call.scale);
   binding.count_by_pair = traits.by_rank();
   binding.plan = std::move(plan);
+  binding.places = places_of(binding, machine_model().reuse);
   binding.revision = revisions_.fetch_add(1, std::memory_order_relaxed) + 1;
   set_buffers(call, binding);
 }
@@ -222,7 +212,6 @@ void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
   binding.chunk =
       std::min(chunk_elements(shape, block, binding.element, binding.accumulator, kSlotBytes, rule),
                std::max<std::size_t>(1, longest(binding)));
-  binding.places = places_of(binding, shape, machine_model().reuse);
 }
 
 void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype,
@@ -233,7 +222,6 @@ void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DTy
   binding.parts[0] = binding.parts[1] = Partition::uniform(count, 1);
   binding.chunk =
       chunk_elements(plan->shape, count, binding.element, binding.element, kSlotBytes, chunks_);
-  binding.places = places_of(binding, plan->shape, machine_model().reuse);
   binding.signature = {};
   binding.signature.count = count;
   binding.signature.plan = digest(plan->shape);
@@ -241,6 +229,7 @@ void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DTy
   binding.signature.dtype = static_cast<std::uint8_t>(dtype);
   binding.pair = {source, destination};
   binding.plan = std::move(plan);
+  binding.places = places_of(binding, machine_model().reuse);
   binding.user[static_cast<std::size_t>(me)] = static_cast<std::byte*>(data);
   if (me == 0) binding.where[0] = fabric_->locate(data, count * binding.element);
 }

@@ -1,0 +1,35 @@
+#include "comm/places.h"
+
+#include <algorithm>
+
+#include "weft/plan.h"
+
+namespace weft {
+namespace {
+
+std::size_t longest(const Partition& parts, int blocks) {
+  std::size_t longest = 0;
+  for (int block = 0; block < blocks; ++block) longest = std::max(longest, parts.size(block, 1));
+  return longest;
+}
+
+}  // namespace
+
+std::size_t places_of(const Binding& binding, std::size_t reuse) {
+  const PlanShape& shape = binding.plan->shape;
+  // Blocks may be shorter than a chunk; then so much of a slot is never written.
+  const std::size_t block = std::max(longest(binding.parts[0], shape.input_blocks),
+                                     longest(binding.parts[1], shape.output_blocks));
+  std::size_t all = 0, written = 0;
+  for (const Channel& channel : shape.channels) {
+    const auto slots = static_cast<std::size_t>(channel.slots);
+    const std::size_t bytes = binding.slot_bytes(channel);
+    all += slots * bytes;
+    written += slots * std::min(bytes, block * binding.bytes_in(channel.width));
+  }
+  if (written == 0) return 1;
+  return std::clamp<std::size_t>((reuse + written - 1) / written, 1,
+                                 std::max<std::size_t>(1, kSlotBytes / all));
+}
+
+}  // namespace weft

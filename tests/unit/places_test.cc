@@ -1,0 +1,57 @@
+// How many places slots turn through.
+#include "comm/places.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "weft/algorithm.h"
+#include "weft/registry.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t operator""_K(unsigned long long n) { return n << 10; }
+
+// Rank 0 of an algorithm for two ranks, each with blocks of so many bytes.
+Binding bound(const Algorithm& algorithm, std::size_t block, std::size_t chunk) {
+  Binding binding;
+  binding.plan = std::make_shared<const RankPlan>(make_rank_plan(algorithm, 0, 2, {}));
+  binding.parts = {Partition::uniform(block, binding.plan->shape.input_blocks),
+                   Partition::uniform(block, binding.plan->shape.output_blocks)};
+  binding.chunk = chunk;
+  return binding;
+}
+
+std::size_t slots_of(const Binding& binding) {
+  std::size_t slots = 0;
+  for (const Channel& channel : binding.plan->shape.channels)
+    slots += static_cast<std::size_t>(channel.slots);
+  return slots;
+}
+
+TEST(Places, MessagesSpanTheReuse) {
+  const Algorithm direct = find_algorithm("allgather/direct");
+  struct Row {
+    const char* what;
+    std::size_t block, chunk, reuse, times_slots;  // places times slots
+  };
+  const Row rows[] = {
+      {"chunks fill their slots", 512_K, 64_K, 1024_K, 16},
+      {"a block is half a chunk", 64_K, 128_K, 1024_K, 16},
+      {"a block fills its chunk", 128_K, 128_K, 1024_K, 8},
+      {"as far as the memory goes", 4_K, 256_K, 4096_K, 16},
+      {"nothing is reused early", 64_K, 64_K, 0, 0},
+      {"no data", 0, 64_K, 1024_K, 0},
+  };
+  for (const Row& row : rows) {
+    const Binding binding = bound(direct, row.block, row.chunk);
+    const std::size_t slots = slots_of(binding);
+    ASSERT_GT(slots, 0u);
+    const std::size_t expected = std::max<std::size_t>(1, row.times_slots / slots);
+    EXPECT_EQ(places_of(binding, row.reuse), expected) << row.what;
+  }
+}
+
+}  // namespace
+}  // namespace weft
