@@ -45,7 +45,7 @@ constexpr Lengths kGoldenCove = {.smallest_chunk = 32_K,
                                  .loaded_to = 2_M};
 // Twice the second cache, of 512 KiB and of 1 MiB.
 constexpr std::size_t kZen3Reuse = 1_M, kZen4Reuse = 2_M;
-// From 1 MiB on allreduce took 0.88 to 0.78 of the time with it, alltoall 0.91 to 0.79.
+// At 4 MiB, chunks as short as elsewhere took 1.04 to 1.15 of the time; docs/machine-model.md.
 constexpr Lengths kZen4Lengths = {.largest_chunk = 256_K, .moved_chunk = 256_K};
 
 struct Known {

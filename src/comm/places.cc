@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-std::size_t longest(const Partition& parts, int blocks) {
+// Elements.
+std::size_t longest_block(const Partition& parts, int blocks) {
   std::size_t longest = 0;
   for (int block = 0; block < blocks; ++block) longest = std::max(longest, parts.size(block, 1));
   return longest;
@@ -17,9 +18,9 @@ std::size_t longest(const Partition& parts, int blocks) {
 
 std::size_t places_of(const Binding& binding, std::size_t reuse) {
   const PlanShape& shape = binding.plan->shape;
-  // Blocks may be shorter than a chunk; then so much of a slot is never written.
-  const std::size_t block = std::max(longest(binding.parts[0], shape.input_blocks),
-                                     longest(binding.parts[1], shape.output_blocks));
+  // A block may be shorter than a chunk. Then the rest of a slot is never written.
+  const std::size_t block = std::max(longest_block(binding.parts[0], shape.input_blocks),
+                                     longest_block(binding.parts[1], shape.output_blocks));
   std::size_t all = 0, written = 0;
   for (const Channel& channel : shape.channels) {
     const auto slots = static_cast<std::size_t>(channel.slots);

@@ -18,7 +18,7 @@ namespace weft::shm {
 // It owns what it has reached, so no mapping goes under its feet. A segment that the peer released
 // is dropped when the next new one is reached, but never after the lane has failed. A working peer
 // releases only segments that all have finished with. A failed peer may release one that is being
-// read here: it says that it has failed before it releases anything.
+// read here. Such a peer tells the lane that it has failed before it releases anything.
 class Reached {
  public:
   explicit Reached(std::shared_ptr<Remote> remote) : remote_(std::move(remote)) {}
@@ -50,7 +50,7 @@ class Reached {
   template <typename Failed>
   void add(std::uint32_t id, Clock::duration patience, Failed failed) {
     auto mapping = remote_->segment(id, Clock::now() + patience);
-    // In this order: a peer may fail while its answer is awaited.
+    // Asked last, since the peer may fail while its answer is awaited.
     std::vector<Known> kept = not_released();
     if (!failed()) known_ = std::move(kept);
     insert(id, std::move(mapping));
