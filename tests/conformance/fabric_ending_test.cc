@@ -76,6 +76,7 @@ TEST_P(FabricTest, AbortsOfAllAtOnceLeaveOneWholeText) {
 // next.
 TEST_P(FabricTest, AnAbortAfterThePeersHaveLeftTheLane) {
   run([&](LaneRank& r) {
+    r.meet("all have joined");
     if (r.me != 0) r.lane.reset();
     const SymmetricBlock block = r.fabric->allocate(1 << 16);
     r.exchange_location(block.where);
