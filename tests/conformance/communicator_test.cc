@@ -217,6 +217,13 @@ TEST(Mismatch, TwoRootsThatBothSend) {
   }
 }
 
+// Some ranks have left before others know that all have joined.
+TEST(Leaving, AtOnceAfterASplit) {
+  run_ranks(5, [](Communicator& comm) {
+    for (int round = 0; round < 50; ++round) (void)comm.split(0, comm.rank());
+  });
+}
+
 // A reader that has left must not take the slots from those who still read.
 TEST(Leaving, WaitsForSlowReaders) {
   for (int round = 0; round < 20; ++round) {

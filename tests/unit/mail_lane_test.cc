@@ -150,6 +150,17 @@ TEST_F(MailLane, AFarewellComesAfterThePayloadsBeforeIt) {
   EXPECT_TRUE(a_.is_over());
 }
 
+TEST_F(MailLane, AFarewellSaysWhetherTheMemberAgreed) {
+  a_.note_agreement();
+  a_.say_farewell();
+  b_.say_farewell();
+  a_.progress();
+  b_.progress();
+  EXPECT_TRUE(b_.has_left(0));
+  EXPECT_FALSE(b_.left_before_agreement(0));
+  EXPECT_TRUE(a_.left_before_agreement(1));
+}
+
 TEST_F(MailLane, TheCreditOfALongPayloadIsSentAtOnceOthersInBatches) {
   for (std::uint64_t n = 0; n < kPatience; ++n) send(n, 8);
   b_.progress();

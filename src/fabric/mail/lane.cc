@@ -184,6 +184,7 @@ void Lane::take(Peer& from, const Mail& mail) {
       break;
     case Mail::Kind::kFarewell:
       from.leaves = true;
+      from.agrees = mail.place != 0;
       from.since = Clock::now();
       break;
   }
@@ -278,7 +279,10 @@ void Lane::abort(const std::string& why) {
 void Lane::say_farewell() {
   said_farewell_ = true;
   for_peers([&](Peer& to) {
-    if (to.knows_us) post(to, begin_mail(Mail::Kind::kFarewell, 0), 0);
+    if (!to.knows_us) return;
+    Mail& mail = begin_mail(Mail::Kind::kFarewell, 0);
+    mail.place = agrees_ ? 1 : 0;
+    post(to, mail, 0);
   });
 }
 
