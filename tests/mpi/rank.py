@@ -129,6 +129,12 @@ def late(comm: weft.Communicator) -> None:
         time.sleep(0.5)
 
 
+def split(comm: weft.Communicator) -> None:
+    """Some ranks have left before others know that all have joined."""
+    for _ in range(100):
+        comm.split(0, comm.rank).close()
+
+
 def stop(comm: weft.Communicator) -> None:
     """Rank 1 stands still for longer than the timeout, then goes on."""
     comm.barrier()

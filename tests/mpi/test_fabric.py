@@ -40,7 +40,7 @@ def test_results_beside_shared_memory(name, part, ranks, tmp_path):
 
 
 @pytest.mark.parametrize("fabric", ["mpi", "shm+mpi"])
-@pytest.mark.parametrize("part", ["abort", "leave", "again", "fork", "late", "stop"])
+@pytest.mark.parametrize("part", ["abort", "leave", "again", "fork", "late", "split", "stop"])
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_failures(name, part, fabric, tmp_path):
     code, output = play(name, 3, part, tmp_path, fabric)

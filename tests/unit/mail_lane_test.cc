@@ -150,15 +150,15 @@ TEST_F(MailLane, AFarewellComesAfterThePayloadsBeforeIt) {
   EXPECT_TRUE(a_.is_over());
 }
 
-TEST_F(MailLane, AFarewellSaysWhetherTheMemberAgreed) {
-  a_.note_agreement();
+TEST_F(MailLane, AFarewellSaysWhetherTheMemberHadConnected) {
+  a_.note_connected();
   a_.say_farewell();
   b_.say_farewell();
   a_.progress();
   b_.progress();
   EXPECT_TRUE(b_.has_left(0));
-  EXPECT_FALSE(b_.left_before_agreement(0));
-  EXPECT_TRUE(a_.left_before_agreement(1));
+  EXPECT_FALSE(b_.left_unconnected(0));
+  EXPECT_TRUE(a_.left_unconnected(1));
 }
 
 TEST_F(MailLane, TheCreditOfALongPayloadIsSentAtOnceOthersInBatches) {

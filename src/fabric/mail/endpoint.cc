@@ -54,19 +54,18 @@ void MailEndpoint::connect(const std::vector<std::string>& tickets, Clock::time_
   }
   for (std::size_t i = 0; i < ranks_.size(); ++i)
     while (lane_->serves(i) && !has_joined(i, deadline)) std::this_thread::yield();
-  if (!native_) return;
-  if (native_->agrees_together()) begin_agreement();
-  native_->agree(tickets);
+  finish_connecting(native_ && native_->agrees_together());
+  if (native_) native_->agree(tickets);
 }
 
-// A member that has given up would never agree. One that agreed may have left since.
-void MailEndpoint::begin_agreement() {
+// A member that gave up would never agree. A member that has connected agrees, or has left since.
+void MailEndpoint::finish_connecting(bool together) {
   const auto lock = enter();
   lane_->progress();
   notice();
-  for (std::size_t i = 0; i < ranks_.size(); ++i)
-    if (lane_->serves(i) && lane_->left_before_agreement(i)) throw PeerLost(rank(i) + kLeft);
-  lane_->note_agreement();
+  for (std::size_t i = 0; together && i < ranks_.size(); ++i)
+    if (lane_->serves(i) && lane_->left_unconnected(i)) throw PeerLost(rank(i) + kLeft);
+  lane_->note_connected();
 }
 
 bool MailEndpoint::has_joined(std::size_t place, Clock::time_point deadline) {

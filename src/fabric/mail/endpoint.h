@@ -44,7 +44,7 @@ class MailEndpoint final : public Endpoint {
 
  private:
   std::unique_lock<std::mutex> enter() const;
-  void begin_agreement();
+  void finish_connecting(bool together);
   bool has_joined(std::size_t place, Clock::time_point deadline);
   void receive(int peer);
   void look_at_all_now_and_then();

@@ -184,7 +184,7 @@ void Lane::take(Peer& from, const Mail& mail) {
       break;
     case Mail::Kind::kFarewell:
       from.leaves = true;
-      from.agrees = mail.place != 0;
+      from.connected = mail.place != 0;
       from.since = Clock::now();
       break;
   }
@@ -281,7 +281,7 @@ void Lane::say_farewell() {
   for_peers([&](Peer& to) {
     if (!to.knows_us) return;
     Mail& mail = begin_mail(Mail::Kind::kFarewell, 0);
-    mail.place = agrees_ ? 1 : 0;
+    mail.place = connected_ ? 1 : 0;
     post(to, mail, 0);
   });
 }

@@ -38,10 +38,10 @@ class Lane {
   void greet(const std::vector<std::uint64_t>& numbers);
   bool has_joined(std::size_t place) const { return peers_[place].joined; }
   bool has_left(std::size_t place) const { return peers_[place].left; }
-  // This member calls NativeLane::agree() now. Its farewell will say so.
-  void note_agreement() { agrees_ = true; }
-  bool left_before_agreement(std::size_t place) const {
-    return peers_[place].left && !peers_[place].agrees;
+  // All have joined, as far as this member knows. Its farewell will say so.
+  void note_connected() { connected_ = true; }
+  bool left_unconnected(std::size_t place) const {
+    return peers_[place].left && !peers_[place].connected;
   }
   // Whether the lane was aborted or a member has left.
   bool troubled() const { return troubled_; }
@@ -102,7 +102,7 @@ class Lane {
     std::unique_ptr<Line> line;
     std::array<Queue, kMaxChannels> queues;
     std::uint64_t payloads_sent = 0, payloads_awaited = 0, payloads_here = 0;
-    bool knows_us = false, joined = false, left = false, agrees = false;
+    bool knows_us = false, joined = false, left = false, connected = false;
     // Takes effect when the payloads before it are here, or a second later.
     bool aborts = false, leaves = false;
     std::optional<std::uint64_t> told;
@@ -137,7 +137,7 @@ class Lane {
   std::uint64_t begun_ = 0;
   Mail outgoing_;
   std::string why_;
-  bool troubled_ = false, said_farewell_ = false, agrees_ = false;
+  bool troubled_ = false, said_farewell_ = false, connected_ = false;
 };
 
 }  // namespace weft::mail
