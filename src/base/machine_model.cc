@@ -17,8 +17,8 @@ constexpr const char* kShipped = "shipped";
 // A slot's places are never more than this rank's share of the third cache.
 MachineModel within_share(MachineModel model, const Processor& processor) {
   if (processor.l3 && processor.l3_sharers)
-    model.reuse =
-        std::min(model.reuse, processor.l3 / static_cast<std::size_t>(processor.l3_sharers));
+    model.reuse.span =
+        std::min(model.reuse.span, processor.l3 / static_cast<std::size_t>(processor.l3_sharers));
   return model;
 }
 

@@ -40,13 +40,21 @@ struct LengthField {
 };
 std::span<const LengthField> length_fields();
 
+// How soon a slot is written again, in bytes.
+struct Reuse {
+  // What a rank's slots span before one is written again: by then its lines have left the cache of
+  // its last reader, where they are slow to write. 0: as many as the plan's slots have.
+  std::size_t span = 0;
+  // Calls with a longer buffer leave it at the plan's slots: their own data push these out of the
+  // reader's cache, and more places push out the data.
+  std::size_t to = kNever;
+};
+
 struct MachineModel {
   std::string name;  // "zen5"; "unknown": a rule chose it
   // Each rank's own.
   CopyProfile copies = {};
-  // Bytes that a rank's slots span before one is written again: by then its lines have left the
-  // cache of its last reader, where they are slow to write. 0: as many as the plan's slots have.
-  std::size_t reuse = 0;
+  Reuse reuse = {};
 
   Lengths lengths = {};
 };

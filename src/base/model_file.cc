@@ -73,7 +73,9 @@ void read_numbers(const std::filesystem::path& file, const json& whole, MachineM
     if (name == kVersionName || name == "processor" || name == "measured") continue;
     const auto field = std::ranges::find(length_fields(), name, &LengthField::name);
     if (name == "reuse")
-      model.reuse = length_of(file, whole, "reuse");
+      model.reuse.span = length_of(file, whole, "reuse");
+    else if (name == "reuse_to")
+      model.reuse.to = length_of(file, whole, "reuse_to");
     else if (field != length_fields().end())
       model.lengths.*field->value = length_of(file, whole, field->name);
     else

@@ -33,7 +33,7 @@ constexpr CopyProfile kEmeraldRapids = {
 
 // A quarter of the second cache. With less, slots are written again while they lie in the reader's
 // caches; with more, they push out what large reductions add up.
-constexpr std::size_t kGoldenCoveReuse = 512_K;
+constexpr Reuse kGoldenCoveReuse = {.span = 512_K};
 constexpr Lengths kGoldenCove = {.smallest_chunk = 32_K,
                                  .moved_chunk = 256_K,
                                  .one_shot = 48_K,
@@ -43,8 +43,8 @@ constexpr Lengths kGoldenCove = {.smallest_chunk = 32_K,
                                  .broadcast_in_place = kNever,
                                  .symmetric_from = 8_K,
                                  .loaded_to = 2_M};
-// Twice the second cache, of 512 KiB and of 1 MiB.
-constexpr std::size_t kZen3Reuse = 1_M, kZen4Reuse = 2_M;
+// Twice the second cache, of 512 KiB and of 1 MiB; for calls that are no longer than it.
+constexpr Reuse kZen3Reuse = {.span = 1_M, .to = 512_K}, kZen4Reuse = {.span = 2_M, .to = 1_M};
 // At 4 MiB, chunks as short as elsewhere took 1.04 to 1.15 of the time; docs/machine-model.md.
 constexpr Lengths kZen4Lengths = {.largest_chunk = 256_K, .moved_chunk = 256_K};
 
@@ -53,7 +53,7 @@ struct Known {
   int family, first_model, last_model;
   const char* name;
   CopyProfile copies;
-  std::size_t reuse;
+  Reuse reuse;
   Lengths lengths = {};
 };
 constexpr Known kKnown[] = {
@@ -61,8 +61,8 @@ constexpr Known kKnown[] = {
     {"AuthenticAMD", 25, 0x10, 0x1f, "zen4", kZen3And4, kZen4Reuse, kZen4Lengths},
     {"AuthenticAMD", 25, 0x20, 0x5f, "zen3", kZen3And4, kZen3Reuse},
     {"AuthenticAMD", 25, 0x60, 0xff, "zen4", kZen3And4, kZen4Reuse, kZen4Lengths},
-    {"AuthenticAMD", 26, 0x00, 0x4f, "zen5", kZen5, 0},
-    {"AuthenticAMD", 26, 0x60, 0x7f, "zen5", kZen5, 0},
+    {"AuthenticAMD", 26, 0x00, 0x4f, "zen5", kZen5, {}},
+    {"AuthenticAMD", 26, 0x60, 0x7f, "zen5", kZen5, {}},
     {"GenuineIntel", 6, 0x8f, 0x8f, "sapphire rapids", kSapphireRapids, kGoldenCoveReuse,
      kGoldenCove},
     {"GenuineIntel", 6, 0xcf, 0xcf, "emerald rapids", kEmeraldRapids, kGoldenCoveReuse,
@@ -75,9 +75,10 @@ MachineModel model_of(const Known& known) {
 
 // Of a processor that nobody measured: strings where its maker says that they are fast, up to the
 // second cache, and never where the destination begins less than a line ahead of the source. Slots
-// come round after twice the second cache: where that is longer than need be it cost nothing.
+// come round after twice the second cache, in calls that are no longer than it: where that is
+// longer than need be it cost nothing.
 MachineModel by_rule(const Processor& processor) {
-  MachineModel model{.name = "unknown", .reuse = 2 * processor.l2};
+  MachineModel model{.name = "unknown", .reuse = {2 * processor.l2, processor.l2}};
   if (!processor.fast_strings || processor.l2 == 0) return model;
   const std::size_t from = processor.fast_short_strings ? 4_K : 8_K;
   model.copies.rules.fill({.string_from = from, .string_below = processor.l2});

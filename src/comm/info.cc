@@ -80,7 +80,8 @@ ModelInfo described_model() {
   try {
     const MachineModel& model = machine_model();
     info.name = model.name;
-    info.reuse = model.reuse;
+    info.reuse = model.reuse.span;
+    info.reuse_to = model.reuse.to;
     for (const LengthField& field : length_fields())
       info.lengths.emplace_back(field.name, model.lengths.*field.value);
   } catch (const Error& error) {

@@ -16,8 +16,10 @@ std::size_t longest_block(const Partition& parts, int blocks) {
 
 }  // namespace
 
-std::size_t places_of(const Binding& binding, std::size_t reuse) {
+std::size_t places_of(const Binding& binding, const Reuse& reuse) {
   const PlanShape& shape = binding.plan->shape;
+  const std::size_t longest = std::max(binding.parts[0].total(), binding.parts[1].total());
+  if (longest * binding.element > reuse.to) return 1;
   // A block may be shorter than a chunk. Then the rest of a slot is never written.
   const std::size_t block = std::max(longest_block(binding.parts[0], shape.input_blocks),
                                      longest_block(binding.parts[1], shape.output_blocks));
@@ -29,7 +31,7 @@ std::size_t places_of(const Binding& binding, std::size_t reuse) {
     written += slots * std::min(bytes, block * binding.bytes_in(channel.width));
   }
   if (written == 0) return 1;
-  return std::clamp<std::size_t>((reuse + written - 1) / written, 1,
+  return std::clamp<std::size_t>((reuse.span + written - 1) / written, 1,
                                  std::max<std::size_t>(1, kSlotBytes / all));
 }
 

@@ -39,7 +39,8 @@ TEST(MachineModel, OfAnUnknownProcessorGoesByItsSecondCache) {
     EXPECT_EQ(rule.string_from, kNever);
     EXPECT_EQ(rule.stream_from, kNever);
   }
-  EXPECT_EQ(shipped_model(processor).reuse, 2u << 20);
+  EXPECT_EQ(shipped_model(processor).reuse.span, 2u << 20);
+  EXPECT_EQ(shipped_model(processor).reuse.to, 1u << 20);
   processor.fast_strings = true;
   for (const bool fast_short : {false, true}) {
     processor.fast_short_strings = fast_short;
@@ -108,10 +109,12 @@ class ModelFile : public testing::Test {
 };
 
 TEST_F(ModelFile, ChangesWhatItHasOfWhatIsShipped) {
-  const auto model = read(R"({"weft_model": 1, "processor": "x", "reuse": 4096, "one_shot": 5})");
+  const auto model =
+      read(R"({"weft_model": 1, "processor": "x", "reuse": 4096, "reuse_to": 9, "one_shot": 5})");
   ASSERT_TRUE(model);
   const MachineModel shipped = shipped_model({"AuthenticAMD", 26, 0x02});
-  EXPECT_EQ(model->reuse, 4096u);
+  EXPECT_EQ(model->reuse.span, 4096u);
+  EXPECT_EQ(model->reuse.to, 9u);
   EXPECT_EQ(model->lengths.one_shot, 5u);
   EXPECT_EQ(model->lengths.smallest_chunk, shipped.lengths.smallest_chunk);
   EXPECT_EQ(model->copies.rules[1].string_from, shipped.copies.rules[1].string_from);

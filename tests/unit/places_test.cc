@@ -49,8 +49,17 @@ TEST(Places, MessagesSpanTheReuse) {
     const std::size_t slots = slots_of(binding);
     ASSERT_GT(slots, 0u);
     const std::size_t expected = std::max<std::size_t>(1, row.times_slots / slots);
-    EXPECT_EQ(places_of(binding, row.reuse), expected) << row.what;
+    EXPECT_EQ(places_of(binding, {.span = row.reuse}), expected) << row.what;
   }
+}
+
+TEST(Places, CallsLongerThanTheModelSaysHaveOne) {
+  const Algorithm direct = find_algorithm("allgather/direct");
+  Binding binding = bound(direct, 16_K, 16_K);
+  binding.element = 4;
+  // Two blocks of 16 Ki elements leave an allgather.
+  EXPECT_GT(places_of(binding, {.span = 1024_K, .to = 128_K}), 1u);
+  EXPECT_EQ(places_of(binding, {.span = 1024_K, .to = 128_K - 1}), 1u);
 }
 
 }  // namespace
