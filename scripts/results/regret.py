@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from defaults import peer_tables, peers
+from defaults.placement import Placement
 from defaults.tables import parts
 from record import Record
 
@@ -34,7 +35,7 @@ from weft.tune import forget_user_choices
 from weft.tune.candidates import algorithms
 from weft.tune.heat import Heat, pick
 from weft.tune.measure import Here, seconds_of, timed
-from weft.tune.point import Point, Timed, Turns
+from weft.tune.point import Point, Timed, Timing, Turns
 from weft.tune.points import builtin
 
 from page import DATA, fill, read
@@ -58,20 +59,31 @@ def turns(collectives: list[str], sizes: list[int]) -> list[Row]:
     ]
 
 
-def measured(turn: Row, pairs: int) -> Row:
+class Steady(Here):
+    """Turns with the cores where they mostly are."""
+
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+
+    def turn(self, point: Point, names: list[str]) -> list[Timing]:
+        """As Here."""
+        return self._placement.steady(lambda: Here.turn(self, point, names))
+
+
+def measured(turn: Row, pairs: int, placement: Placement) -> Row:
     """A cell: pass one picks a candidate, pass two runs it and the default."""
     start = time.monotonic()
     symmetric = turn["memory"] == "symmetric"
     point = Point(turn["collective"], RANKS, 1, symmetric, (turn["bytes"],))
     default = builtin(point)
     names = algorithms(point.collective, RANKS, symmetric=symmetric)
-    heat = pick(default, names, Turns(point, Here()))
+    heat = pick(default, names, Turns(point, Steady(placement)))
     if heat.challenger is None:
         raise ValueError("there is no other candidate")
     candidates = known(heat)
     print("\n    pass one, µs: " + ", ".join(f"{n} {us:g}" for n, us in candidates.items()))
     picked = time.monotonic()
-    row = versus(point, heat.challenger, pairs)
+    row = versus(point, heat.challenger, pairs, placement)
     taken = time.monotonic() - picked
     print(
         f"    {default} against {heat.challenger}: {statistics.median(row['ratios']):.3f}; "
@@ -87,15 +99,19 @@ def known(heat: Heat) -> dict[str, float]:
     return {name: round(seconds[0] * 1e6, 3) for name, seconds in [*last, *before]}
 
 
-def versus(point: Point, challenger: str, pairs: int) -> Row:
+def versus(point: Point, challenger: str, pairs: int, placement: Placement) -> Row:
     """Pass two. Each pair takes turns in who is first; a second run of the default follows."""
     defaults, challengers, again = [], [], []
+
+    def run(algorithm: str) -> Timed:
+        return placement.steady(lambda: fresh(point, algorithm))
+
     for pair in range(pairs):
         order = ["", challenger] if pair % 2 == 0 else [challenger, ""]
-        taken = {algorithm: fresh(point, algorithm) for algorithm in order}
+        taken = {algorithm: run(algorithm) for algorithm in order}
         defaults.append(taken[""])
         challengers.append(taken[challenger])
-        again.append(fresh(point, ""))
+        again.append(run(""))
     return {
         "ratios": ratios(defaults, challengers),
         "default_against_itself": ratios(again, defaults),
@@ -143,7 +159,8 @@ def take(folder: Path, collectives: list[str], sizes: list[int], pairs: int, rou
         lambda turn: peers.measured(turn, RANKS, sizes, rounds),
     )
     record = Record(folder / f"{NAME}.jsonl", each_processor=True)
-    record.take(turns(collectives, sizes), lambda turn: measured(turn, pairs))
+    placement = Placement()
+    record.take(turns(collectives, sizes), lambda turn: measured(turn, pairs, placement))
     if folder != DATA:
         print("\n\n".join([*parts(record.rows()).values(), peer_tables.part(beside.rows())]))
     beside.end()

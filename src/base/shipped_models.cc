@@ -46,7 +46,11 @@ constexpr Lengths kGoldenCove = {.smallest_chunk = 32_K,
 // Twice the second cache, of 512 KiB and of 1 MiB; for calls that are no longer than it.
 constexpr Reuse kZen3Reuse = {.span = 1_M, .to = 512_K}, kZen4Reuse = {.span = 2_M, .to = 1_M};
 // At 4 MiB, chunks as short as elsewhere took 1.04 to 1.15 of the time; docs/machine-model.md.
-constexpr Lengths kZen4Lengths = {.largest_chunk = 256_K, .moved_chunk = 256_K};
+constexpr Lengths kZen4Lengths = {.largest_chunk = 256_K,
+                                  .moved_chunk = 256_K,
+                                  .symmetric_one_shot = 4_K,
+                                  .broadcast_in_place = kNever,
+                                  .loaded_to = 8_M};
 
 struct Known {
   const char* vendor;

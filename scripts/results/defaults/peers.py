@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import statistics
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from weft.bench.cases import Case
 from weft.bench.job import Job
 from weft.bench.libraries import PEERS, Launch, Library, limit, weft_library
 from weft.bench.processes import burst
+
+from .placement import Placement
 
 Row = dict[str, Any]
 ROUNDS = 10
@@ -46,13 +49,15 @@ def measured(turn: Row, ranks: int, sizes: list[int], rounds: int = ROUNDS) -> R
     """Microseconds of each way in each round: `us[way][size]`."""
     ways = _ways(turn["collective"], ranks, sizes)
     us: dict[str, dict[str, list[float]]] = {name: {} for name in ways}
+    placement = Placement()
     for number in range(rounds):
         names = list(ways) if number % 2 == 0 else list(ways)[::-1]
         for name in names:
             library, cases = ways[name]
-            for nbytes, time in _round(library, cases).items():
+            taken = placement.steady(functools.partial(_round, library, cases))
+            for nbytes, time in taken.items():
                 us[name].setdefault(str(nbytes), []).append(time)
-    return {"us": us}
+    return {"us": us, "moved": placement.moved}
 
 
 def _ways(
