@@ -3,13 +3,13 @@
 // thread signals. A sample ends when the slowest thread is done. A library can be faster only by a
 // better order of the same accesses.
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
-#include "driver.h"
 #include "kernels/copy.h"
 #include "kernels/kernels.h"
+#include "threads.h"
 
 namespace {
 
@@ -113,18 +113,8 @@ class Limit : public bench::Library {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  const std::string directory = argv[1];
-  return bench::guarded(0, [&] {
-    const bench::Job job = bench::read_job(directory + "/job");
-    std::vector<Buffers> buffers(static_cast<std::size_t>(job.ranks));
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < job.ranks; ++rank)
-      threads.emplace_back([&, rank] {
-        bench::guarded(rank, [&] {
-          Limit limit(rank, buffers);
-          bench::measure(limit, job, rank, directory);
-        });
-      });
+  return bench::measure_threads(argc, argv, [](const bench::Job& job) -> bench::MakeRank {
+    auto all = std::make_shared<std::vector<Buffers>>(static_cast<std::size_t>(job.ranks));
+    return [all](int rank) { return std::make_unique<Limit>(rank, *all); };
   });
 }

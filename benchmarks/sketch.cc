@@ -9,15 +9,15 @@
 // before the first is added up. It proves nothing, knows no errors, and sums float32 only.
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
-#include "driver.h"
 #include "kernels/isa.h"
 #include "kernels/kernels.h"
 #include "kernels/strings.h"
+#include "threads.h"
 
 namespace {
 
@@ -171,19 +171,9 @@ class Sketch : public bench::Library {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  const std::string directory = argv[1];
-  return bench::guarded(0, [&] {
-    const bench::Job job = bench::read_job(directory + "/job");
+  return bench::measure_threads(argc, argv, [](const bench::Job& job) -> bench::MakeRank {
     if (job.ranks != 2) throw std::runtime_error("the sketch is for two ranks");
-    Shared shared;
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < 2; ++rank)
-      threads.emplace_back([&, rank] {
-        bench::guarded(rank, [&] {
-          Sketch sketch(rank, shared);
-          bench::measure(sketch, job, rank, directory);
-        });
-      });
+    auto shared = std::make_shared<Shared>();
+    return [shared](int rank) { return std::make_unique<Sketch>(rank, *shared); };
   });
 }

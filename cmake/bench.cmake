@@ -20,6 +20,9 @@ foreach(name copy sketch)
   target_link_libraries(bench_${name} PRIVATE weft Threads::Threads)
 endforeach()
 target_link_libraries(bench_sketch PRIVATE bench_driver)
+foreach(name limit sketch)  # their ranks are threads
+  target_sources(bench_${name} PRIVATE benchmarks/threads.cc)
+endforeach()
 # So that its symbol _end is seen: Open MPI's OpenSHMEM takes what lies below it for the program's data.
 set_target_properties(bench_weft PROPERTIES ENABLE_EXPORTS ON)
 target_include_directories(bench_limit PRIVATE src)  # for the reduction loops

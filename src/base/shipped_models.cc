@@ -50,6 +50,7 @@ constexpr Lengths kZen4Lengths = {.largest_chunk = 256_K,
                                   .moved_chunk = 256_K,
                                   .symmetric_one_shot = 4_K,
                                   .broadcast_in_place = kNever,
+                                  .symmetric_from = 4_K + 1,
                                   .loaded_to = 8_M};
 
 struct Known {
