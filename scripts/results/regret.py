@@ -70,9 +70,10 @@ class Steady(Here):
         return self._placement.steady(lambda: Here.turn(self, point, names))
 
 
-def measured(turn: Row, pairs: int, placement: Placement) -> Row:
+def measured(turn: Row, pairs: int) -> Row:
     """A cell: pass one picks a candidate, pass two runs it and the default."""
     start = time.monotonic()
+    placement = Placement()
     symmetric = turn["memory"] == "symmetric"
     point = Point(turn["collective"], RANKS, 1, symmetric, (turn["bytes"],))
     default = builtin(point)
@@ -89,7 +90,8 @@ def measured(turn: Row, pairs: int, placement: Placement) -> Row:
         f"    {default} against {heat.challenger}: {statistics.median(row['ratios']):.3f}; "
         f"pass one {picked - start:.1f} s, a pair {taken / pairs:.2f} s: ", end="", flush=True,
     )  # fmt: skip
-    return {"default": default, "challenger": heat.challenger, "candidates": candidates, **row}
+    return {"default": default, "challenger": heat.challenger, "candidates": candidates, **row,
+            **placement.counts()}  # fmt: skip
 
 
 def known(heat: Heat) -> dict[str, float]:
@@ -159,8 +161,7 @@ def take(folder: Path, collectives: list[str], sizes: list[int], pairs: int, rou
         lambda turn: peers.measured(turn, RANKS, sizes, rounds),
     )
     record = Record(folder / f"{NAME}.jsonl", each_processor=True)
-    placement = Placement()
-    record.take(turns(collectives, sizes), lambda turn: measured(turn, pairs, placement))
+    record.take(turns(collectives, sizes), lambda turn: measured(turn, pairs))
     if folder != DATA:
         print("\n\n".join([*parts(record.rows()).values(), peer_tables.part(beside.rows())]))
     beside.end()

@@ -80,8 +80,7 @@ MachineModel model_of(const Known& known) {
 
 // Of a processor that nobody measured: strings where its maker says that they are fast, up to the
 // second cache, and never where the destination begins less than a line ahead of the source. Slots
-// come round after twice the second cache, in calls that are no longer than it: where that is
-// longer than need be it cost nothing.
+// span twice the second cache, in calls no longer than it. A longer span than needed cost nothing.
 MachineModel by_rule(const Processor& processor) {
   MachineModel model{.name = "unknown", .reuse = {2 * processor.l2, processor.l2}};
   if (!processor.fast_strings || processor.l2 == 0) return model;

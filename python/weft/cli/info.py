@@ -20,6 +20,9 @@ Examples:
 """
 
 
+_ALWAYS = 1 << 40  # bytes: no call is longer
+
+
 def gathered() -> dict[str, Any]:
     """Everything that `weft info` shows, as one JSON object."""
     build = {
@@ -138,8 +141,11 @@ def _model(model: dict[str, Any]) -> str:
     if "obstacle" in model:
         return f"[red]refused[/]: {escape(model['obstacle'])}"
     chunks = f"{_bytes(model['smallest_chunk'])} to {_bytes(model['largest_chunk'])}"
+    span = _bytes(model["reuse"])
+    if model["reuse_to"] < _ALWAYS:
+        span += f" in calls of up to {_bytes(model['reuse_to'])}"
     return (
-        f"{escape(model['name'])}: slots span {_bytes(model['reuse'])}, chunks of {chunks} "
+        f"{escape(model['name'])}: slots span {span}, chunks of {chunks} "
         f"({model['processor']}; known: {model['known']})"
     )
 

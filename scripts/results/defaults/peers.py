@@ -57,7 +57,7 @@ def measured(turn: Row, ranks: int, sizes: list[int], rounds: int = ROUNDS) -> R
             taken = placement.steady(functools.partial(_round, library, cases))
             for nbytes, time in taken.items():
                 us[name].setdefault(str(nbytes), []).append(time)
-    return {"us": us, "moved": placement.moved}
+    return {"us": us, **placement.counts()}
 
 
 def _ways(

@@ -1,12 +1,13 @@
 """Measurements with the two cores where they mostly are: hosts move virtual cores, for seconds.
 
-A move makes any library up to six times as slow. The time of a two-core operation of 8 bytes
-shows it, without a library: it is measured before and after.
+A move makes any library several times as slow. The time of a two-core operation of 8 bytes shows
+it, without a library: it is measured before and after.
 """
 
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -18,39 +19,50 @@ from weft.bench.processes import burst
 Taken = TypeVar("Taken")
 _RANKS = 2
 _SECONDS = 0.01
-_FIRST = 10  # turns, of which the quickest says how near the cores can be
+_FIRST = 10  # looks, of which the quickest says how near the cores can be
 _FURTHER = 2  # times as long: they were moved
-_TRIES = 12
 
 
-class Placement:
-    """How near the cores are, and how often they were not."""
-
-    def __init__(self) -> None:
-        self.moved = 0  # measurements that were thrown away
-        self._least = min(_apart() for _ in range(_FIRST))
-        self._before: bool | None = None  # whether they were near at the last look
-
-    def steady(self, measure: Callable[[], Taken]) -> Taken:
-        """What is measured with near cores before and after. After some tries, as they are."""
-        for _ in range(_TRIES):
-            before = self._near() if self._before is None else self._before
-            taken = measure()
-            self._before = self._near()
-            if before and self._before:
-                return taken
-            self.moved += 1
-        return taken
-
-    def _near(self) -> bool:
-        apart = _apart()
-        self._least = min(self._least, apart)
-        return apart < _FURTHER * self._least
-
-
-def _apart() -> float:
+def apart() -> float:
     """Seconds of the operation."""
     case = Case.sized("allreduce", 8, _RANKS, "float32")
     of_ranks = [rank[0] for rank in burst(limit(), Job([case], _SECONDS, None))]
     slowest = map(max, zip(*(one.seconds for one in of_ranks), strict=True))
     return statistics.median(slowest)
+
+
+class Placement:
+    """How near the cores are, and what was measured while they were not. Not thread safe."""
+
+    def __init__(self, look: Callable[[], float] = apart, patience: float = 30) -> None:
+        """`patience`: seconds until a measurement counts although the cores stay far."""
+        self.moved = 0  # measurements that were thrown away
+        self.far = 0  # measurements that count nevertheless
+        self._look = look
+        self._patience = patience
+        self._least = min(look() for _ in range(_FIRST))
+        self._near = self._is_near()
+
+    def counts(self) -> dict[str, int]:
+        """Both, for a row of data."""
+        return {"moved": self.moved, "far": self.far}
+
+    def steady(self, measure: Callable[[], Taken]) -> Taken:
+        """What is measured with near cores before and after."""
+        end = time.monotonic() + self._patience
+        while time.monotonic() < end:
+            if not self._near:
+                self._near = self._is_near()
+                continue
+            taken = measure()
+            self._near = self._is_near()
+            if self._near:
+                return taken
+            self.moved += 1
+        self.far += 1
+        return measure()
+
+    def _is_near(self) -> bool:
+        seconds = self._look()
+        self._least = min(self._least, seconds)
+        return seconds < _FURTHER * self._least

@@ -1,0 +1,54 @@
+"""What a results script does while a host has moved its cores (scripts/results/defaults)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts" / "results"
+NEAR, FAR = 1.0, 3.0
+
+
+@pytest.fixture
+def placement(monkeypatch):
+    """Placement whose looks are given; the last of them stays. Ten near ones come first."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    from defaults.placement import Placement
+
+    def made(*looks, patience=30.0):
+        left = [NEAR] * 10 + list(looks)
+        return Placement(lambda: left.pop(0) if len(left) > 1 else left[0], patience)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("looks", "measured", "moved"),
+    [
+        ((NEAR, NEAR), 1, 0),
+        ((NEAR, 1.9), 1, 0),  # a busy neighbour
+        ((NEAR, FAR, NEAR, NEAR), 2, 1),  # moved meanwhile: measured again
+        ((FAR, FAR, FAR, NEAR, NEAR), 1, 0),  # far before: nothing is measured until they are near
+        ((NEAR, FAR, FAR, NEAR, FAR, NEAR, NEAR), 3, 2),
+    ],
+)
+def test_what_was_measured_with_far_cores_is_thrown_away(placement, looks, measured, moved):
+    numbers = iter(range(1, 10))
+    found = placement(*looks)
+    assert found.steady(lambda: next(numbers)) == measured
+    assert found.counts() == {"moved": moved, "far": 0}
+
+
+def test_cores_that_stay_far_are_counted(placement):
+    found = placement(NEAR, FAR, patience=0.05)
+    assert found.steady(lambda: "as it is") == "as it is"
+    assert found.counts() == {"moved": 1, "far": 1}
+    assert found.steady(lambda: "again") == "again"
+    assert found.counts() == {"moved": 1, "far": 2}
+
+
+def test_a_nearer_look_is_the_new_measure(placement):
+    found = placement(NEAR, 0.4, 0.9, 0.4)
+    assert [found.steady(lambda: None), found.moved] == [None, 0]
+    assert [found.steady(lambda: None), found.moved] == [None, 1]
