@@ -61,10 +61,13 @@ def wire_ms(rows: list[Row], where: Where) -> float | None:
     return 1e3 * min(row["seconds"] for row in own) if own else None
 
 
-def ideal_ms(rows: list[Row], where: Where) -> float | None:
-    """A step under the best schedule of measured layers over the measured wire, on 2 x 1."""
+def ideal_ms(rows: list[Row], where: Where, part: str = "layers") -> float | None:
+    """A step under the best schedule of measured layers over the measured wire, on 2 x 1.
+
+    `part`: "beside" has the layers' times while the wire is busy all the time.
+    """
     wires = of_turn(rows, part="wire", model=where[0], rate=where[1])
-    found = of_turn(rows, part="layers", model=where[0], rate=where[1])
+    found = of_turn(rows, part=part, model=where[0], rate=where[1])
     if not wires or not found:
         return None
     rate = max(row["bytes"] / row["seconds"] for row in wires)

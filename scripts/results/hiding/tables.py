@@ -24,6 +24,7 @@ NOTHING = "not measured"
 # The page's words for the parts of the data.
 PARTS = {
     "steps": "steps", "pairs": "pairs", "layers": "layers", "wire": "the wire alone",
+    "beside": "layers beside an exchange",
     "bytes": "both directions", "node": "one node", "worker": "a worker's place",
     "skew": "a late rank", "equal": "equality",
 }  # fmt: skip
@@ -115,8 +116,11 @@ def ideal(rows: list[Row]) -> str:
                          figures.ideal_ms(rows, where), figures.step_ms(rows, where, "phases"),
                          figures.step_ms(rows, where, ALLREDUCE)]  # fmt: skip
                 cells = [NOTHING if one is None else digits(one) for one in found]
+                beside = figures.ideal_ms(rows, where, "beside")
+                cells.insert(3, "" if beside is None else digits(beside))
                 lines.append([f"{NAMES[model]}, {where[1]}", *cells])
-    head = ["ms", "computation alone", "exchange alone", "best schedule", "phases", "allreduce"]
+    head = ["ms", "computation alone", "exchange alone", "best schedule",
+            "the same, computation beside an exchange", "phases", "allreduce"]  # fmt: skip
     return table(head, lines)
 
 

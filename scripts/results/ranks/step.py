@@ -6,53 +6,19 @@ python step.py DIRECTORY     # has settings.json; rank 0 writes result.json
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
 from exchanges import Steps
+from layer_times import beside, layers
+from one_rank import Rank, Row
 from torch import nn
 
 import weft
-
-Row = dict[str, Any]
-
-
-class Rank:
-    """What a part of the page runs on."""
-
-    def __init__(self, directory: Path, asked: Row) -> None:
-        self.directory, self.asked = directory, asked
-        self.rank = int(os.environ.get("RANK", os.environ.get("OMPI_COMM_WORLD_RANK", "0")))
-        self.size: int = asked["ranks"]
-        self.how: str = asked.get("how", "none")
-
-    def batch(self, rank: int, number: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-        """A rank's images and labels of one step."""
-        count = max(1, self.asked["images"] // self.size)
-        generator = torch.Generator().manual_seed(1000 * number + rank)
-        lenet = self.asked["model"] == "lenet"
-        shape = (1, 28, 28) if lenet else (3, self.asked["pixels"], self.asked["pixels"])
-        images = torch.randn(count, *shape, generator=generator)
-        return images, torch.randint(0, 10, (count,), generator=generator)
-
-    def gathered(self, mine: Any) -> list[Any]:
-        """Everybody's."""
-        every = [mine] * self.size
-        if self.size > 1:
-            dist.all_gather_object(every, mine)
-        return every
-
-    def refuse_different(self, steps: Steps) -> None:
-        """Raises if ranks have different parameters."""
-        if self.how != "none" and len(set(self.gathered(steps.digest()))) > 1:
-            raise AssertionError(f"{self.how}: ranks ended with different parameters")
 
 
 def timed(here: Rank) -> Row:
@@ -142,49 +108,6 @@ def in_order_of_the_trees(here: Rank) -> torch.Tensor:
     return steps.parameters()
 
 
-def layers(here: Rank) -> Row:
-    """When layers begin forward, and when their gradients are there, in steps without an exchange.
-
-    Rows of one step: name, bytes, seconds from the begin of the step to the layer's forward pass,
-    and to its gradients; medians of all steps. `update` and `step`: seconds of these.
-    """
-    steps, (images, labels) = Steps(here.asked["model"], "none"), here.batch(here.rank)
-    marks: Row = {}
-    own = {
-        n: m for n, m in steps.inner.named_modules() if next(m.parameters(False), None) is not None
-    }
-    for name, module in own.items():
-        module.register_forward_pre_hook(_mark(marks, f"forward {name}"))
-        for parameter in module.parameters(recurse=False):
-            parameter.register_post_accumulate_grad_hook(_mark(marks, f"ready {name}"))
-    seen: dict[str, list[float]] = {}
-    for number in range(2 + here.asked["steps"] * here.asked["blocks"]):
-        begin = time.perf_counter()
-        nn.functional.cross_entropy(steps.net(images), labels).backward()
-        middle = time.perf_counter()
-        steps.optimizer.step()
-        steps.optimizer.zero_grad()
-        end = time.perf_counter()
-        if number >= 2:
-            times = {name: at - begin for name, at in marks.items()}
-            for name, at in (times | {"update": end - middle, "step": end - begin}).items():
-                seen.setdefault(name, []).append(at)
-    middles = {name: sorted(found)[len(found) // 2] for name, found in seen.items()}
-    table = [
-        [name, sum(4 * p.numel() for p in module.parameters(recurse=False)),
-         middles[f"forward {name}"], middles[f"ready {name}"]]
-        for name, module in own.items()
-    ]  # fmt: skip
-    return {"layers": table, "update": middles["update"], "step": middles["step"]}
-
-
-def _mark(marks: Row, name: str) -> Callable[..., None]:
-    def note(*_: Any) -> None:
-        marks[name] = time.perf_counter()  # the last one counts
-
-    return note
-
-
 def wire(here: Rank) -> Row:
     """Seconds of one allreduce of all gradients, with nothing beside it; the least of three."""
     nbytes = 4 * Steps(here.asked["model"], "none").parameters().numel()
@@ -229,7 +152,7 @@ def skew(here: Rank) -> Row:
 
 
 PARTS = {"steps": timed, "pairs": pairs, "bytes": timed, "node": timed, "equal": equal,
-         "layers": layers, "wire": wire, "skew": skew}  # fmt: skip
+         "layers": layers, "beside": beside, "wire": wire, "skew": skew}  # fmt: skip
 
 
 def main() -> None:
