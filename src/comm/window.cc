@@ -237,8 +237,7 @@ int Window::wait_some(int first, int count, Timeout timeout) {
   impl_->check_signal(first + count - 1, rank(), "wait_some");
   int found = -1;
   const auto look = [&] {
-    for (int signal = first; signal < first + count && found < 0; ++signal)
-      if (read_signal(signal)) found = signal;
+    if (found < 0) found = impl_->mine().first_set(first, count);
     return found >= 0;
   };
   impl_->wait(
