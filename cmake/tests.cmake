@@ -47,7 +47,7 @@ endfunction()
 set(weft_rank_cases)
 foreach(case IN ITEMS fabric_test fabric_ending_test fabric_alone_test last_word_test
     over_fabrics_test alltoall_in_place_test collectives_test
-    priority_test window_test)
+    priority_test window_test window_errors_test)
   list(APPEND weft_rank_cases tests/conformance/${case}.cc)
 endforeach()
 if(EXISTS "${PROJECT_SOURCE_DIR}/tests/conformance")  # not in a source distribution

@@ -5,7 +5,6 @@
 // The data of a window over memory of the user lies there instead.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -45,21 +44,12 @@ class WindowPart {
   std::atomic_ref<std::uint64_t> signal(int number) const {
     return std::atomic_ref(reinterpret_cast<std::uint64_t*>(begin_)[number]);
   }
-  // The lowest of `count` signals from `first` on that is not zero; -1: all are. Who waits for one
-  // of a thousand asks at every turn, so zeros are passed by eight at a time.
+  // The lowest of `count` signals from `first` on that is not zero; -1: all are. The caller has
+  // checked the range.
   int first_set(int first, int count) const {
-    constexpr int kGroup = 8;
-    const int end = first + count;
-    for (int at = first; at < end; at += kGroup) {
-      const int group = std::min(at + kGroup, end);
-      std::uint64_t any = 0;
-      for (int i = at; i < group; ++i) any |= signal(i).load(std::memory_order_relaxed);
-      if (!any) [[likely]]
-        continue;
-      // acquire: pairs with apply(). One that was set since, and comes first, counts as well.
-      for (int i = at; i < group; ++i)
-        if (signal(i).load(std::memory_order_acquire)) return i;
-    }
+    // acquire: pairs with apply().
+    for (int i = first; i < first + count; ++i)
+      if (signal(i).load(std::memory_order_acquire)) return i;
     return -1;
   }
   // release: who sees the new value sees what was put before.
