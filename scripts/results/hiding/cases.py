@@ -89,7 +89,7 @@ def pairs_turns(_: Amount) -> list[Row]:
 def layers_turns(amount: Amount) -> list[Row]:
     """When layers are ready and needed, and how long their bytes take on the wire alone.
 
-    Beside an exchange, too, where that is the limit.
+    Where the wire is the limit, also what layers take beside an exchange.
     """
     limited = {("alexnet", "1 Gbit/s"): ["beside"]}
     return [

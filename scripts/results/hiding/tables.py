@@ -15,6 +15,7 @@ from hiding.cases import (
     HOWS_AT,
     MODELS,
     PAIRS_OF_TWO,
+    PHASES,
     SKEWED,
     Row,
 )
@@ -43,6 +44,10 @@ def machine(rows: list[Row]) -> str:
 
 def _cell(value: float | None, text: str) -> str:
     return NOTHING if value is None else text.format(value)
+
+
+def _ms(value: float | None) -> str:
+    return NOTHING if value is None else digits(value)
 
 
 def goals(rows: list[Row]) -> str:
@@ -112,13 +117,14 @@ def ideal(rows: list[Row]) -> str:
     for model in MODELS:
         for where in figures.measured_places(rows, model):
             if where[2] == "2 x 1":
-                found = [figures.step_ms(rows, where, ALONE), figures.wire_ms(rows, where),
-                         figures.ideal_ms(rows, where), figures.step_ms(rows, where, "phases"),
-                         figures.step_ms(rows, where, ALLREDUCE)]  # fmt: skip
-                cells = [NOTHING if one is None else digits(one) for one in found]
+                alone = [figures.step_ms(rows, where, ALONE), figures.wire_ms(rows, where),
+                         figures.ideal_ms(rows, where)]  # fmt: skip
                 beside = figures.ideal_ms(rows, where, "beside")
-                cells.insert(3, "" if beside is None else digits(beside))
-                lines.append([f"{NAMES[model]}, {where[1]}", *cells])
+                steps = [figures.step_ms(rows, where, how) for how in (PHASES, ALLREDUCE)]
+                lines.append([
+                    f"{NAMES[model]}, {where[1]}", *map(_ms, alone),
+                    "" if beside is None else digits(beside), *map(_ms, steps),
+                ])  # fmt: skip
     head = ["ms", "computation alone", "exchange alone", "best schedule",
             "the same, computation beside an exchange", "phases", "allreduce"]  # fmt: skip
     return table(head, lines)
