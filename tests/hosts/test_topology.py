@@ -33,5 +33,6 @@ def test_hosts_and_their_links(tmp_path):
     assert t.latencies(0)[1] > 1e-6
     (way,) = t.paths([(0, 1)])
     narrowest = min(t.links[link].bandwidth for link, _ in way)
-    assert 0.10e9 < narrowest < 0.13e9  # what 1 Gbit/s leaves for payload
+    # At most what 1 Gbit/s leaves for payload. Busy cores send less, for as long as they are busy.
+    assert 0.03e9 < narrowest < 0.13e9
     assert weft.fit("allreduce/two_level", t) == {"node": 1}

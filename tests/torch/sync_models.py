@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+from unittest.mock import patch
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from weft.train import GradientSync
+from weft.train.sync import allreduce
 
 SAMPLES = 12  # of a global batch; 2 and 3 ranks divide it
 OPTIMIZERS = {
@@ -90,8 +92,11 @@ def mean_gradients(model, number: int, ranks: int, loss=None) -> list[torch.Tens
 
 @contextlib.contextmanager
 def synchronized(job, model, optimizer, *args, **options):
-    """A GradientSync over a communicator of the call's ranks, closed at the end."""
-    with job.communicator() as comm:
+    """A GradientSync over a communicator of the call's ranks, closed at the end.
+
+    Strategy "allreduce" cuts some of the buckets that models here have.
+    """
+    with job.communicator() as comm, patch.object(allreduce, "PIECE", 2048):
         sync = GradientSync(model, optimizer, *args, group=comm, **options)
         yield sync
         sync.close()

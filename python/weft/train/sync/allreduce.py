@@ -4,6 +4,7 @@
     on the wire              4   3   2   1   (1 and 2 may overtake 3 and 4)
     update                             |                                      1   2   3   4
 
+A long layer is averaged in pieces. Each is updated once it is there, while those after it travel.
 The layer-wise scheme of CaffeGPI, with an allreduce in place of the trees: Kuehn, Keuper,
 Pfreundt, "Using GPI-2 for Distributed Memory Parallelization of the Caffe Toolbox to Speed up Deep
 Neural Network Training".
@@ -17,9 +18,14 @@ from weft.errors import InvalidArgument
 from weft.request import Request
 from weft.train.sync.lanes import Lanes
 from weft.train.sync.layout import Bucket, Layout, Slot
+from weft.train.sync.long_bucket import LongBucket
 from weft.train.sync.strategy import Hyperparameters
-from weft.train.sync.updates import Updates
+from weft.train.sync.updates import Updates, is_elementwise
 from weft.train.sync.words import Words
+
+PIECE = 8 << 20
+"""Bytes. What is left to do when the last ones come is short beside their way, and each way is long
+beside the start of a collective."""
 
 
 class Allreduce:
@@ -29,22 +35,41 @@ class Allreduce:
 
     def __init__(self, layout: Layout, lanes: Lanes, updates: Updates, words: Words) -> None:
         self._lanes, self._updates, self._words = lanes, updates, words
-        self._requests: dict[Bucket, Request] = {}
+        self._ranges: dict[Bucket, list[tuple[int, int]]] = {}
+        self._long: dict[Bucket, LongBucket] = {}
+        self._requests: dict[Bucket, list[Request]] = {}
         self._to_update: list[Bucket] = []
         self._versions: dict[Slot, int] = {}
 
     def prepare(self, bucket: Bucket) -> None:
         bucket.place_gradients()
+        if bucket in self._ranges:
+            return
+        step = max(PIECE // bucket.dtype.itemsize, 1)
+        if not is_elementwise(self._updates.optimizer):
+            step = bucket.length
+        begins = range(0, bucket.length, step) if bucket.length else [0]
+        ranges = [(begin, min(begin + step, bucket.length)) for begin in begins]
+        self._ranges[bucket] = ranges
+        if len(ranges) > 1:
+            self._long[bucket] = LongBucket(bucket, ranges, self._updates)
 
     def start(self, bucket: Bucket) -> None:
-        lane = self._lanes.data[bucket.lane]
-        flat = bucket.gradients
-        self._requests[bucket] = self._lanes.start(
-            lane.allreduce, flat, "avg", out=flat, symmetric=True, bucket=bucket
+        self._requests[bucket] = [self._average(bucket, *one) for one in self._ranges[bucket]]
+
+    def _average(self, bucket: Bucket, begin: int, end: int) -> Request:
+        flat = bucket.gradients[begin:end]
+        return self._lanes.start(
+            self._lanes.data[bucket.lane].allreduce,
+            flat,
+            "avg",
+            out=flat,
+            symmetric=True,
+            carries=bucket.layers(begin, end),
         )
 
     def settle(self, bucket: Bucket) -> None:
-        if request := self._requests.pop(bucket, None):
+        for request in self._requests.pop(bucket, []):
             self._lanes.wait(request)
 
     def begin_update(self, buckets: list[Bucket], values: Hyperparameters, later: bool) -> None:
@@ -72,29 +97,46 @@ class Allreduce:
         if bucket not in self._to_update:
             return
         self._words.hear()
-        ended = self._lanes.has_ended
-        here = [one for one in self._to_update if ended(self._requests.get(one))]
+        here = [one for one in self._to_update if self._is_here(one)]
         if bucket not in here:
             self._update(here, values)
             here = [bucket]
         self._update(here, values)
 
+    def _is_here(self, bucket: Bucket) -> bool:
+        return all(self._lanes.has_ended(one) for one in self._requests.get(bucket, []))
+
     def _update(self, buckets: list[Bucket], values: Hyperparameters) -> None:
-        for bucket in buckets:
-            self.settle(bucket)
-            self._refuse_written(bucket)
         slots = [slot for bucket in buckets for slot in bucket.slots]
         cleared = [slot for slot in slots if slot.parameter.grad is None]
-        chosen: list[list[Any]] = [[] for _ in values]
+        for bucket in buckets:
+            self._refuse_written(bucket)
         for slot in slots:
             slot.parameter.grad = slot.view if slot.used else None
-            if slot.used:
-                chosen[slot.group].append(slot.parameter)
-        if any(chosen):
-            self._updates.run(values, chosen)
+        self._update_whole([one for one in buckets if one not in self._long], values)
+        for bucket in buckets:
+            if bucket in self._long:
+                self._update_pieces(bucket, values)
         for slot in cleared:
             slot.parameter.grad = None
         self._to_update = [one for one in self._to_update if one not in buckets]
+
+    def _update_whole(self, buckets: list[Bucket], values: Hyperparameters) -> None:
+        chosen: list[list[Any]] = [[] for _ in values]
+        for bucket in buckets:
+            self.settle(bucket)
+            for slot in bucket.slots:
+                if slot.used:
+                    chosen[slot.group].append(slot.parameter)
+        if any(chosen):
+            self._updates.run(values, chosen)
+
+    def _update_pieces(self, bucket: Bucket, values: Hyperparameters) -> None:
+        requests = self._requests.pop(bucket, [])
+        for piece in range(len(self._ranges[bucket])):
+            if requests:
+                self._lanes.wait(requests[piece])
+            self._long[bucket].update(piece, values)
 
     def quiet(self) -> None:
         pass  # a collective that has ended reads nothing

@@ -10,7 +10,6 @@ from weft.communicator import Communicator
 from weft.errors import Aborted
 from weft.request import Request
 from weft.train.group import CommunicatorGroup, ProcessGroup
-from weft.train.sync.layout import Bucket
 from weft.train.tracing.recorder import WAIT, active
 
 PRIORITIES = 8
@@ -45,15 +44,14 @@ class Lanes:
         self,
         call: Callable[..., Any],
         *args: Any,
-        bucket: Bucket | None = None,
+        carries: dict[str, int] | None = None,
         **options: Any,
     ) -> Request:
-        """Starts a collective of one of the communicators. `bucket`: what it carries."""
+        """Starts a collective of one of the communicators. `carries`: bytes of layers."""
         recorder, begin = active(), time.perf_counter_ns()
         request = self.guard(call, *args, async_op=True, **options)
         if recorder is not None:
-            layers = bucket.layers() if bucket else {}
-            recorder.collective(call.__name__, request, begin, layers)
+            recorder.collective(call.__name__, request, begin, carries or {})
         return request
 
     def has_ended(self, request: Request | None) -> bool:

@@ -55,6 +55,12 @@ class Slot:
         part = flat[self.start : self.start + self.count]
         return part.as_strided(self.parameter.shape, strides(self.parameter))
 
+    def range_within(self, begin: int, end: int) -> tuple[int, int]:
+        """The slot's elements that are in the elements [begin, end) of its bucket."""
+        first = min(max(begin - self.start, 0), self.count)
+        last = min(max(end - self.start, 0), self.count)
+        return first, last
+
     def take_gradient(self) -> None:
         """Has the gradient in the bucket, as `parameter.grad`. Without one the place is zeroed."""
         grad = self.parameter.grad
@@ -87,12 +93,14 @@ class Bucket:
     started: bool = False
     """Whether this round's collective was started."""
 
-    def layers(self) -> dict[str, int]:
-        """The layers that have parameters in it, and the bytes of each."""
+    def layers(self, begin: int = 0, end: int | None = None) -> dict[str, int]:
+        """The layers that have parameters in the elements [begin, end), and the bytes of each."""
         found: dict[str, int] = {}
         for slot in self.slots:
-            name = slot.name.rpartition(".")[0] or slot.name
-            found[name] = found.get(name, 0) + slot.count * self.dtype.itemsize
+            first, last = slot.range_within(begin, self.length if end is None else end)
+            if first < last:
+                name = slot.name.rpartition(".")[0] or slot.name
+                found[name] = found.get(name, 0) + (last - first) * self.dtype.itemsize
         return found
 
     def begin_round(self) -> None:

@@ -76,14 +76,7 @@ def make_shard(bucket: Bucket, rank: int, ranks: int) -> Shard:
 def range_of(slot: Slot, bucket: Bucket, rank: int, ranks: int) -> tuple[int, int]:
     """The elements of a slot's memory that are in a rank's shard: [first, last)."""
     length = bucket.length // ranks
-    return range_within(slot, rank * length, (rank + 1) * length)
-
-
-def range_within(slot: Slot, begin: int, end: int) -> tuple[int, int]:
-    """The elements of a slot's memory that are in the elements [begin, end) of its bucket."""
-    first = min(max(begin - slot.start, 0), slot.count)
-    last = min(max(end - slot.start, 0), slot.count)
-    return first, last
+    return slot.range_within(rank * length, (rank + 1) * length)
 
 
 def cut(state: dict[Any, Any], parts: list[Part]) -> defaultdict[Any, dict[str, Any]]:

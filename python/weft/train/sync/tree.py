@@ -192,8 +192,6 @@ class Tree:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._updates.optimizer.load_state_dict(state)
-        if self._steps is not None:
-            self._steps.take_state()
 
     def close(self) -> None:
         """Gives all optimizers the master's state, and ends the thread. Collective."""
