@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from unittest.mock import patch
 
 import numpy as np
@@ -150,7 +151,7 @@ def test_ranges_of_a_bucket_carry_its_layers():
     (bucket,) = lay_out(model, optimizer, 1 << 20, 1, 1).buckets
     assert bucket.layers() == {"0": 1320, "1": 248}
     cuts = [*range(0, bucket.length, 64), bucket.length]
-    carried = [bucket.layers(*one) for one in zip(cuts, cuts[1:], strict=False)]
+    carried = [bucket.layers(*one) for one in itertools.pairwise(cuts)]
     assert carried[0] == {"0": 256}
     assert [sum(one.get(name, 0) for one in carried) for name in ("0", "1")] == [1320, 248]
     assert np.all([sum(one.values()) <= 256 for one in carried])
