@@ -26,7 +26,7 @@ from sync_models import (  # noqa: E402
 
 from weft.train.sync.lanes import Lanes  # noqa: E402
 from weft.train.sync.layout import lay_out  # noqa: E402
-from weft.train.sync.long_bucket import LongBucket  # noqa: E402
+from weft.train.sync.long_bucket import LongBucket, halves  # noqa: E402
 
 
 def steps(run, numbers):
@@ -135,14 +135,33 @@ def order_of_long(job):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_a_piece_is_updated_before_the_next_one_is_waited_for(team, ranks):
-    # The long layer has 15520 bytes, and each part of 3 ranks whole cache lines.
-    pieces = [f"update {number}" for number in range(8)]
+    # The long layer has 15520 bytes: 7680, 3840, and the rest, whose half would be below 2048.
     for seen in team(ranks).run(order_of_long):
         begin = seen.index("update 0")
-        assert seen[begin : begin + 15 : 2] == pieces
-        waits = seen[begin - 1 : begin + 15 : 2]
-        assert len(set(waits)) == 8, waits
+        assert seen[begin : begin + 5 : 2] == ["update 0", "update 1", "update 2"]
+        waits = seen[begin - 1 : begin + 4 : 2]
+        assert len(set(waits)) == 3, waits
         assert all(one.startswith("wait") for one in waits)
+
+
+@pytest.mark.parametrize(
+    ("length", "least", "pieces"),
+    [
+        (0, 0, [0]),
+        (1, 0, [1]),
+        (127, 1, [127]),
+        (128, 1, [64, 64]),
+        (3880, 512, [1920, 960, 1000]),
+        (3880, 2000, [3880]),
+        (1 << 20, 1 << 18, [1 << 19, 1 << 18, 1 << 18]),
+    ],
+)
+def test_a_piece_is_half_of_what_is_left(length, least, pieces):
+    ranges = halves(length, least)
+    assert [end - begin for begin, end in ranges] == pieces
+    assert ranges[0][0] == 0
+    assert ranges[-1][1] == length
+    assert all(one[1] == other[0] for one, other in itertools.pairwise(ranges))
 
 
 def test_ranges_of_a_bucket_carry_its_layers():

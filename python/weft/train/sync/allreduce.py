@@ -18,14 +18,13 @@ from weft.errors import InvalidArgument
 from weft.request import Request
 from weft.train.sync.lanes import Lanes
 from weft.train.sync.layout import Bucket, Layout, Slot
-from weft.train.sync.long_bucket import LongBucket
+from weft.train.sync.long_bucket import LongBucket, halves
 from weft.train.sync.strategy import Hyperparameters
 from weft.train.sync.updates import Updates, is_elementwise
 from weft.train.sync.words import Words
 
 PIECE = 8 << 20
-"""Bytes. What is left to do when the last ones come is short beside their way, and each way is long
-beside the start of a collective."""
+"""Bytes of the last piece of a long bucket, at least: long beside the start of a collective."""
 
 
 class Allreduce:
@@ -45,12 +44,10 @@ class Allreduce:
         bucket.place_gradients()
         if bucket in self._ranges:
             return
-        step = max(PIECE // bucket.dtype.itemsize, 1)
-        if not is_elementwise(self._updates.optimizer):
-            step = bucket.length
-        begins = range(0, bucket.length, step) if bucket.length else [0]
-        ranges = [(begin, min(begin + step, bucket.length)) for begin in begins]
-        self._ranges[bucket] = ranges
+        least = bucket.length
+        if is_elementwise(self._updates.optimizer):
+            least = PIECE // bucket.dtype.itemsize
+        self._ranges[bucket] = ranges = halves(bucket.length, least)
         if len(ranges) > 1:
             self._long[bucket] = LongBucket(bucket, ranges, self._updates)
 

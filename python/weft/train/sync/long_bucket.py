@@ -8,6 +8,21 @@ from weft.train.sync.shards import Part
 from weft.train.sync.strategy import Hyperparameters
 from weft.train.sync.updates import Updates
 
+_STEP = 64
+"""Pieces begin at multiples of so many elements, so on cache lines."""
+
+
+def halves(length: int, least: int) -> list[tuple[int, int]]:
+    """Cuts `length` elements: a piece is half of what is left, and has about `least` or more.
+
+    So collectives are few, each update has time until the next piece comes, and the last is short.
+    """
+    ranges, begin = [], 0
+    while (half := (length - begin) // 2 // _STEP * _STEP) >= max(least, 1):
+        ranges.append((begin, begin + half))
+        begin += half
+    return [*ranges, (begin, length)]
+
 
 class LongBucket:
     """Updates the parameters of a bucket piece by piece, where the program has them.
