@@ -16,7 +16,14 @@ EVERYWHERE = NODE + HOSTS
 
 WEFT, GLOO, MPI, NATIVE, ALONE = "weft", "gloo", "mpi", "native", "alone"
 SYNC = "weft, GradientSync"  # in place of DistributedDataParallel
-NAMES = {WEFT: "Weft", SYNC: "Weft, GradientSync", GLOO: "Gloo", MPI: "Weft on mpi", NATIVE: "MPI native", ALONE: "one process"}
+NAMES = {
+    WEFT: "Weft",
+    SYNC: "Weft, GradientSync",
+    GLOO: "Gloo",
+    MPI: "Weft on mpi",
+    NATIVE: "MPI native",
+    ALONE: "one process",
+}
 BLOCKING, OVERLAPPING = "blocking", "overlapping"
 BOTH = (BLOCKING, OVERLAPPING)
 
