@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -52,11 +51,6 @@ STANDARD = {name: _peer(name, "MPI-5's", "libmpi_abi.so.1") for name in ("mpich"
 
 # OpenSHMEM's launcher; the library is Open MPI's, too.
 OSHRUN = Library(["oshrun", *LIBRARIES["openmpi"].run[1:]], "liboshmem.so.40", "OpenSHMEM's")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def found(name: str) -> Library:

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from mpirun import LIBRARIES, found, free_port, start
+from mpirun import LIBRARIES, found, start
+from ports import free_port
 
 RANK = str(Path(__file__).with_name("rank.py"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ports import free_port
 
 import weft
 
@@ -106,10 +106,7 @@ def torch_environment(job, port):
 
 def test_torch_store_hosted_by_rank_0(team):
     pytest.importorskip("torch", reason="torch is not installed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    team(3).run(torch_environment, port)
+    team(3).run(torch_environment, free_port())
 
 
 def test_torchrun():

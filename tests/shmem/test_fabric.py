@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from mpirun import free_port
 from oshrun import OSHRUN, WAYS, finish, needs_oshrun, start
+from ports import free_port
 
 RANK = str(Path(__file__).parents[1] / "mpi" / "rank.py")
 
