@@ -3,8 +3,6 @@
 
 NB_MODULE(_core, m) {
   m.doc() = "The C++ core. Use the package weft, which documents and checks.";
-  // A program that ends by an error still holds objects. A list of them would bury the error.
-  nb::set_leak_warnings(false);
   bind_errors(m);
   bind_memory(m);
   bind_communicator(m);

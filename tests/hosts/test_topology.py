@@ -23,16 +23,22 @@ def tell(job):
         return weft.topology.text_of(comm.topology())
 
 
+def narrowest(t):
+    """Bytes a second of the narrowest link between the ranks."""
+    (way,) = t.paths([(0, 1)])
+    return min(t.links[link].bandwidth for link, _ in way)
+
+
 def test_hosts_and_their_links(tmp_path):
     with Hosts([0, 1], rate="1gbit") as hosts, hosts.team() as team:
-        first, second = team.run(tell)
-    assert first == second
-    (tmp_path / "job.yaml").write_text(first)
-    t = weft.topology.load(tmp_path / "job.yaml")
+        for _ in range(10):
+            first, second = team.run(tell)
+            assert first == second
+            (tmp_path / "job.yaml").write_text(first)
+            t = weft.topology.load(tmp_path / "job.yaml")
+            if narrowest(t) > 0.10e9:  # busy cores send less, for as long as they are busy
+                break
     assert [t.vertices[rank].node for rank in t.ranks] == [0, 1]
     assert t.latencies(0)[1] > 1e-6
-    (way,) = t.paths([(0, 1)])
-    narrowest = min(t.links[link].bandwidth for link, _ in way)
-    # At most what 1 Gbit/s leaves for payload. Busy cores send less, for as long as they are busy.
-    assert 0.03e9 < narrowest < 0.13e9
+    assert 0.10e9 < narrowest(t) < 0.13e9  # what 1 Gbit/s leaves for payload
     assert weft.fit("allreduce/two_level", t) == {"node": 1}

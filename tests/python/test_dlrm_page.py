@@ -90,22 +90,6 @@ def test_the_bound_of_an_overlapping_step_is_compute_or_the_link(wire, bound):
     assert figures.bound_ms(rows[1:], rows[1]["turn"]) is None  # no blocking step: no compute
 
 
-def test_gradient_sync_hides_also_behind_the_next_forward_pass():
-    rows = [
-        steps("weft", "blocking", WAITS, WAITS),
-        steps("weft", "overlapping", WAITS, wire=12_750_000),
-        steps(cases.SYNC, "overlapping", WAITS | {"step": 0.11}, wire=12_750_000),
-    ]
-    turn, quicker = rows[1]["turn"], rows[2]["turn"]
-    assert figures.bound_ms(rows, quicker) == pytest.approx(102)  # the wire alone
-    assert figures.of_bound(rows, quicker) == pytest.approx(102 / 110)
-    assert figures.quicker_of_weft(rows, turn) == turn
-    rows[2] = steps(cases.SYNC, "overlapping", WAITS | {"step": 0.09}, wire=12_750_000)
-    assert figures.quicker_of_weft(rows, turn) == quicker
-    page = tables.steps(rows, "mlperf", hosts=True)
-    assert "| Weft, GradientSync | 11.1 | not measured | 40.0 | in compute | 30.0 |" in page
-
-
 def test_an_exchange_hides_only_behind_what_is_computed_beside_it():
     quick = WAITS | {"beside alltoall forward": 0.001, "beside alltoall backward": 0.0}
     rows = [steps("weft", "blocking", quick), steps("weft", "overlapping", WAITS, wire=500_000)]

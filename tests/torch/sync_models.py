@@ -90,13 +90,15 @@ def mean_gradients(model, number: int, ranks: int, loss=None) -> list[torch.Tens
     return [None if total is None else total / ranks for total in sums]
 
 
+def short_pieces():
+    """Strategy "allreduce" then cuts some of the buckets that models here have, and others not."""
+    return patch.object(allreduce, "PIECE", 2048)
+
+
 @contextlib.contextmanager
 def synchronized(job, model, optimizer, *args, **options):
-    """A GradientSync over a communicator of the call's ranks, closed at the end.
-
-    Strategy "allreduce" cuts some of the buckets that models here have.
-    """
-    with job.communicator() as comm, patch.object(allreduce, "PIECE", 2048):
+    """A GradientSync over a communicator of the call's ranks, closed at the end."""
+    with job.communicator() as comm, short_pieces():
         sync = GradientSync(model, optimizer, *args, group=comm, **options)
         yield sync
         sync.close()

@@ -11,7 +11,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
-from sync_models import Branches, Convolutions, loss_of, prepare, share  # noqa: E402
+from sync_models import (  # noqa: E402
+    Branches,
+    Convolutions,
+    loss_of,
+    prepare,
+    share,
+    short_pieces,
+)
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import weft  # noqa: E402
@@ -51,14 +58,18 @@ def with_closure(job, model, sync):
     sync.step(lambda: 1.0)
 
 
-def written(job, model, sync):
+def written(job, model, sync, layer="last"):
     loss_of(model, *share(job, 0)).backward()
     sync.step()
     if job.rank == 0:
-        model.last.weight.grad.zero_()
+        getattr(model, layer).weight.grad.zero_()
     sync.finish()
     step(job, model, sync)
     sync.finish()
+
+
+def written_in_pieces(job, model, sync):
+    written(job, model, sync, "long")
 
 
 def read_late(job, model, sync):
@@ -96,6 +107,7 @@ FAULTS = {
     "groups": (more_groups, "allreduce", "InvalidArgument", "make a new GradientSync after add_p"),
     "closure": (with_closure, "allreduce", "Unsupported", "step() takes no closure"),
     "written": (written, "allreduce", "InvalidArgument", "the gradient of last.weight was written"),
+    "written, in pieces": (written_in_pieces, "allreduce", "InvalidArgument", "t of long.weight w"),
     "late": (read_late, "allreduce", "InvalidArgument", "last.weight has a gradient, but no m"),
     "rounds": (other_rounds, "allreduce", "Mismatch", "different numbers of backward passes"),
     "rounds, sharded": (other_rounds, "sharded", "Mismatch", "the same calls in the same order"),
@@ -109,7 +121,7 @@ def fault(job, case):
     do, strategy, *_ = FAULTS[case]
     model = Convolutions()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with job.communicator() as comm:
+    with job.communicator() as comm, short_pieces():
         sync = GradientSync(model, optimizer, strategy, group=comm, bucket_bytes=4000)
         begun = time.monotonic()
         with pytest.raises((weft.WeftError, RuntimeError)) as raised:
@@ -175,7 +187,7 @@ def killed(job, strategy, place):
             sync.zero_grad()
             die(number, "after step")
 
-    with pytest.raises(weft.WeftError) as raised:
+    with short_pieces(), pytest.raises(weft.WeftError) as raised:
         train()
     return type(raised.value).__name__
 
@@ -200,6 +212,7 @@ def gives_up(job, strategy):
     def train():
         with (
             job.communicator() as comm,
+            short_pieces(),
             GradientSync(model, optimizer, strategy, group=comm) as sync,
         ):
             step(job, model, sync)

@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch.nn.functional as F  # noqa: E402
 from sync_models import (  # noqa: E402
     Branches,
     Convolutions,
@@ -24,6 +25,8 @@ from sync_models import (  # noqa: E402
     synchronized,
 )
 
+from weft.optim import SplitSGD  # noqa: E402
+from weft.train.sync import allreduce  # noqa: E402
 from weft.train.sync.lanes import Lanes  # noqa: E402
 from weft.train.sync.layout import lay_out  # noqa: E402
 from weft.train.sync.long_bucket import LongBucket, halves  # noqa: E402
@@ -78,11 +81,18 @@ def state_written(run):
     run.sync.finish()
     for state in run.optimizer.state.values():
         state["exp_avg"].zero_()
+    steps(run, range(2, 5))
+
+
+def state_replaced(run):
+    steps(run, range(2))
+    run.sync.finish()
+    for state in run.optimizer.state.values():
         state["exp_avg_sq"] = torch.ones_like(state["exp_avg_sq"])
     steps(run, range(2, 5))
 
 
-SCRIPTS = [moved, with_gaps, state_loaded, state_cleared, state_written]
+SCRIPTS = [moved, with_gaps, state_loaded, state_cleared, state_written, state_replaced]
 
 
 def adam(model):
@@ -106,6 +116,37 @@ def test_what_the_program_changes_counts(team, script):
     script(OneProcess(model, adam(model), 2))
     for mine in team(2).run(on_ranks, script):
         assert farthest(mine, content(model)) == 0
+
+
+def halves_of_weights(job, piece):
+    """bfloat16 weights and SplitSGD's state of them, as one process saves it."""
+    prepare(job)
+    model = Branches()
+    optimizer = SplitSGD.from_float32(model.parameters(), 0.1, momentum=0.9)
+    with (
+        synchronized(job, model, optimizer, bucket_bytes=4000) as sync,
+        patch.object(allreduce, "PIECE", piece),
+    ):
+        for number in range(4):
+            images, labels = share(job, number)
+            F.cross_entropy(model(images.bfloat16()).float(), labels).backward()
+            sync.step()
+            sync.zero_grad()
+        cut = len(sync._strategy._long)
+        state = sync.state_dict()["state"]
+        kept = [one.float().numpy() for _, of in sorted(state.items()) for one in of.values()]
+    weights = [p.detach().float().numpy().copy() for p in model.parameters()]
+    return cut, [*weights, *kept]
+
+
+def test_split_sgd_has_the_same_halves_in_pieces(team):
+    for (cut, mine), (uncut, whole) in zip(
+        team(2).run(halves_of_weights, 256), team(2).run(halves_of_weights, 1 << 30), strict=True
+    ):
+        assert cut > 0
+        assert uncut == 0
+        assert len(mine) == len(whole)
+        assert all(np.array_equal(a, b) for a, b in zip(mine, whole, strict=True))
 
 
 def order_of_long(job):

@@ -7,7 +7,6 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import weft
 from weft.optim import SplitSGD
 from weft.train import GradientSync
 
@@ -18,8 +17,6 @@ from dlrm.stopwatch import Stopwatch
 from dlrm.tables import Split
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
-BELOW_EMBEDDINGS = -16
-"""A GradientSync uses some priorities above its group's. torch's groups have 0."""
 
 
 class Trainer:
@@ -59,7 +56,7 @@ class Trainer:
         self._dense_sgd = sgd(dense.parameters(), lr)
         self._table_sgd = sgd(self.model.tables.parameters(), lr / split.ranks)
         self.stopwatch.watch_gradients(list(self.model.parameters()))
-        self._sync = self._gradients = None
+        self._sync = None
         self._waits_in_backward = split.ranks > 1 and strategy == "ddp" and not blocking
         if split.ranks > 1 and strategy == "ddp":
             # Most gradients are the top perceptron's, which are ready first. In long buckets they
@@ -69,11 +66,7 @@ class Trainer:
                 wrapped.register_comm_hook(self.stopwatch, _allreduce_now)
             self.model.replace_dense(wrapped)
         elif split.ranks > 1:
-            # Gradients still travel when the next step sends embeddings, which it needs first.
-            self._gradients = weft.Communicator.from_group(priority=BELOW_EMBEDDINGS)
-            self._sync = GradientSync(
-                dense, self._dense_sgd, strategy, overlap=not blocking, group=self._gradients
-            )
+            self._sync = GradientSync(dense, self._dense_sgd, strategy, overlap=not blocking)
 
     def step(self, batch: Minibatch) -> torch.Tensor:
         """The loss of this rank's records, before the update."""
@@ -125,7 +118,6 @@ class Trainer:
         """The last call."""
         if self._sync:
             self._sync.close()
-            self._gradients.close()
 
     def state(self) -> dict:
         """What this rank needs to go on: its own tables, the perceptrons, both optimizers."""

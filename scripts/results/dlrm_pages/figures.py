@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from dlrm_pages.cases import BLOCKING, GLOO, PLACES, RATES, SYNC, WEFT, Row
+from dlrm_pages.cases import BLOCKING, GLOO, PLACES, RATES, Row
 
 PARTS = ("compute", "allreduce", "alltoall")
 THIRD = 1 / 3  # from this share of communication in Gloo's blocking step on, a node has a goal
@@ -136,12 +136,9 @@ def alltoall_bytes(row: Row) -> tuple[float, float]:
 def bound_ms(rows: list[Row], turn: Row) -> float | None:
     """The shortest step that the computation and the bytes on the wire allow.
 
-    Computation is that of the same library's blocking step. GradientSync's gradients also travel
-    behind the next forward pass, so its step may be as short as its bytes.
+    Computation is that of the same library's blocking step.
     """
-    library = WEFT if turn["how"] == SYNC else turn["how"]
-    alone = parts(rows, turn | {"steps": BLOCKING, "how": library})
-    found = of_turn(rows, **like(turn))
+    found, alone = of_turn(rows, **like(turn)), parts(rows, turn | {"steps": BLOCKING})
     moved = wire_bytes(rows, turn)
     if not found or alone is None or moved is None or not turn["rate"]:
         return None
@@ -152,21 +149,12 @@ def bound_ms(rows: list[Row], turn: Row) -> float | None:
     sums = max(0.0, everything - _wire_ms(both, turn["rate"]))
     forward = max(0.0, exchange - alone["beside forward"])
     backward = max(0.0, exchange - alone["beside backward"])
-    wire = everything
-    if turn["how"] != SYNC:
-        wire = alone["forward"] + forward + sums + exchange
-    return max(alone["compute"] + forward + backward, wire)
+    return max(alone["compute"] + forward + backward,
+               alone["forward"] + forward + sums + exchange)  # fmt: skip
 
 
 def _wire_ms(nbytes: float, rate: str) -> float:
     return 1e3 * nbytes * 8 / (float(RATES[rate].removesuffix("gbit")) * 1e9)
-
-
-def quicker_of_weft(rows: list[Row], turn: Row) -> Row:
-    """The turn, or the like one with GradientSync, whose step is shorter."""
-    other = turn | {"how": SYNC}
-    mine, its = step_ms(rows, turn), step_ms(rows, other)
-    return other if mine and its and its < mine else turn
 
 
 def of_bound(rows: list[Row], turn: Row) -> float | None:

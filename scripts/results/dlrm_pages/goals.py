@@ -13,7 +13,7 @@ def goals(rows: list[Row]) -> str:
     """One line for each goal: how many rows reach it, and the worst of them."""
     own = figures.turns(rows, how=WEFT, exchange="alltoall")
     crowded = [t for t in own if not t["rate"] and (figures.share(rows, t) or 0) >= figures.THIRD]
-    hosts = [figures.quicker_of_weft(rows, turn) for turn in own if turn["rate"]]
+    hosts = [turn for turn in own if turn["rate"]]
     half = [t for t in own if t["dtype"] == "bfloat16" and t["steps"] == BLOCKING]
     over, bound, narrow = figures.over_gloo, figures.of_bound, figures.narrower
     equal, auc = figures.of_turn(rows, part="equal"), figures.of_turn(rows, part="auc", how=WEFT)

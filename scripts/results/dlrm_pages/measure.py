@@ -9,7 +9,7 @@ import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 
-from dlrm_pages.cases import GLOO, MEBI, MPI, NATIVE, PLACES, RATES, SIZES, SYNC, Amount, Row
+from dlrm_pages.cases import GLOO, MEBI, MPI, NATIVE, PLACES, RATES, SIZES, Amount, Row
 from mlsl.launch import program
 
 from weft.bench.cases import Case
@@ -57,7 +57,6 @@ def settings(turn: Row, amount: Amount) -> Row:
         large = turn["config"] == "large"
         told |= {
             "config": turn["config"], **SIZES[turn["config"]]._asdict(),
-            "strategy": "allreduce" if turn["how"] == SYNC else "ddp",
             "blocking": turn["steps"] == "blocking", "seconds": amount.seconds,
             "blocks": min(amount.blocks, 2 if large else amount.blocks), "warm": 1 if large else 2,
         }  # fmt: skip

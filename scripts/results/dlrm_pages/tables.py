@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlrm_pages import figures
-from dlrm_pages.cases import ALONE, BLOCKING, GLOO, NAMES, SIZES, SYNC, Row
+from dlrm_pages.cases import ALONE, BLOCKING, GLOO, NAMES, SIZES, Row
 from dlrm_pages.cells import DTYPES, NOTHING, cell
 from dlrm_pages.checks import auc, collectives, equal, memory
 from dlrm_pages.goals import goals
@@ -86,16 +86,9 @@ def _measured(rows: list[Row], turn: Row) -> list[str]:
     return [
         digits(1e3 / step) if step else NOTHING,
         "" if turn["how"] == GLOO else cell(over, "**{:.2f}**"),
-        *(_part(turn, part, found) for part in figures.PARTS),
+        *(digits(found[part]) if found else NOTHING for part in figures.PARTS),
         cell(100 * share if share is not None else None, "{:.0f} %"),
     ]
-
-
-def _part(turn: Row, part: str, found: dict[str, float] | None) -> str:
-    """Milliseconds. GradientSync waits for gradients between updates, in "compute"."""
-    if found is None:
-        return NOTHING
-    return "in compute" if turn["how"] == SYNC and part == "allreduce" else digits(found[part])
 
 
 def _wire(rows: list[Row], turn: Row) -> list[str]:

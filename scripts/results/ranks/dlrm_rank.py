@@ -59,7 +59,7 @@ class Steps:
         self.split = split_tables(self.shape, rank, ranks)
         self.trainer = Trainer(
             self.shape, self.split, lr=0.01, dtype=asked["dtype"], exchange=asked["exchange"],
-            blocking=asked["blocking"], strategy=asked["strategy"],
+            blocking=asked["blocking"],
         )  # fmt: skip
         source = RandomClicks(self.shape, seed=1)
         records = (source.records(step) for step in range(MINIBATCHES))
@@ -74,7 +74,6 @@ class Steps:
         before, begin = wire_bytes(), time.perf_counter()
         for number in range(count):
             self.trainer.step(self.batches[number % len(self.batches)])
-        self.trainer.finish()
         took, after = time.perf_counter() - begin, wire_bytes()
         moved = [b - a for a, b in zip(before, after, strict=True)]
         mine = {"took": took, "wire": moved, "watch": dict(watch.seconds)}

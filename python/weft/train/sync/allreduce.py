@@ -62,7 +62,7 @@ class Allreduce:
             "avg",
             out=flat,
             symmetric=True,
-            carries=bucket.layers(begin, end),
+            carries=lambda: bucket.layers(begin, end),
         )
 
     def settle(self, bucket: Bucket) -> None:

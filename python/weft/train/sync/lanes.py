@@ -44,14 +44,17 @@ class Lanes:
         self,
         call: Callable[..., Any],
         *args: Any,
-        carries: dict[str, int] | None = None,
+        carries: Callable[[], dict[str, int]] | None = None,
         **options: Any,
     ) -> Request:
-        """Starts a collective of one of the communicators. `carries`: bytes of layers."""
+        """Starts a collective of one of the communicators.
+
+        carries: says how many bytes of each layer are in it, if anybody records.
+        """
         recorder, begin = active(), time.perf_counter_ns()
         request = self.guard(call, *args, async_op=True, **options)
         if recorder is not None:
-            recorder.collective(call.__name__, request, begin, carries or {})
+            recorder.collective(call.__name__, request, begin, carries() if carries else {})
         return request
 
     def has_ended(self, request: Request | None) -> bool:

@@ -93,7 +93,7 @@ class PartUpdates:
             self._state[parts[0].parameter] = known[slot.parameter]
             return
         self._state.update(cut(known, parts))
-        del known[slot.parameter]
+        known[slot.parameter] = {}
         for part in parts:
             self._show(part)
 

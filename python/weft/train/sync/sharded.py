@@ -75,7 +75,7 @@ class Sharded:
             "avg",
             out=shard.gradient,
             symmetric=True,
-            carries=bucket.layers(),
+            carries=bucket.layers,
         )
 
     def settle(self, bucket: Bucket) -> None:
@@ -113,7 +113,7 @@ class Sharded:
             shard.mine,
             out=shard.parameters,
             symmetric=True,
-            carries=bucket.layers(),
+            carries=bucket.layers,
         )
 
     def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
