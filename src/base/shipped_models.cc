@@ -52,6 +52,12 @@ constexpr Lengths kZen4Lengths = {.largest_chunk = 256_K,
                                   .broadcast_in_place = kNever,
                                   .symmetric_from = 4_K + 1,
                                   .loaded_to = 8_M};
+// With a quarter of a block, at most 64 KiB, allreduce took 1.1 to 1.2 of the time. Up to 4 KiB
+// symmetric memory took 1.1 to 1.4 of ordinary memory's.
+constexpr Lengths kZen5Lengths = {.allreduce_chunk = 256_K,
+                                  .allreduce_chunk_to = 8_M,
+                                  .broadcast_in_place = 4_M,
+                                  .symmetric_from = 4_K + 1};
 
 struct Known {
   const char* vendor;
@@ -66,8 +72,8 @@ constexpr Known kKnown[] = {
     {"AuthenticAMD", 25, 0x10, 0x1f, "zen4", kZen3And4, kZen4Reuse, kZen4Lengths},
     {"AuthenticAMD", 25, 0x20, 0x5f, "zen3", kZen3And4, kZen3Reuse},
     {"AuthenticAMD", 25, 0x60, 0xff, "zen4", kZen3And4, kZen4Reuse, kZen4Lengths},
-    {"AuthenticAMD", 26, 0x00, 0x4f, "zen5", kZen5, {}},
-    {"AuthenticAMD", 26, 0x60, 0x7f, "zen5", kZen5, {}},
+    {"AuthenticAMD", 26, 0x00, 0x4f, "zen5", kZen5, {}, kZen5Lengths},
+    {"AuthenticAMD", 26, 0x60, 0x7f, "zen5", kZen5, {}, kZen5Lengths},
     {"GenuineIntel", 6, 0x8f, 0x8f, "sapphire rapids", kSapphireRapids, kGoldenCoveReuse,
      kGoldenCove},
     {"GenuineIntel", 6, 0xcf, 0xcf, "emerald rapids", kEmeraldRapids, kGoldenCoveReuse,
@@ -96,6 +102,8 @@ constexpr LengthField kFields[] = {
     {"moved_chunk", &Lengths::moved_chunk},
     {"one_shot", &Lengths::one_shot},
     {"symmetric_one_shot", &Lengths::symmetric_one_shot},
+    {"allreduce_chunk", &Lengths::allreduce_chunk},
+    {"allreduce_chunk_to", &Lengths::allreduce_chunk_to},
     {"allreduce_in_place", &Lengths::allreduce_in_place},
     {"reduce_in_place", &Lengths::reduce_in_place},
     {"broadcast_in_place", &Lengths::broadcast_in_place},

@@ -77,6 +77,9 @@ TEST(Selector, ManyRanksThatShareCores) {
   const Settings crowd{.crowded = true};
   EXPECT_EQ(chosen(40, call_of(Collective::kReduceScatter, 1 << 20), crowd),
             "reduce_scatter/direct");
+  for (const int ranks : {2, 16, 40})
+    EXPECT_EQ(chosen(ranks, call_of(Collective::kBroadcast, 1 << 20), crowd),
+              "broadcast/one_shot(slots=16)");
 }
 
 // Sums of groups would be rounded to the type of the call at every step.
@@ -91,6 +94,17 @@ TEST(Selector, ManyRanksOfSeveralNodes) {
   std::vector<int> place(40, 0);
   std::fill(place.begin() + 20, place.end(), 1);
   EXPECT_EQ(chosen(40, call_of(Collective::kAlltoall, 8), {.place = place}), "alltoall/pairwise");
+}
+
+// How long a chunk is best is the machine's.
+TEST(Selector, ChunksOfAnAllreduceOfTwoRanks) {
+  Settings settings{.lengths = {.allreduce_chunk = 256 << 10, .allreduce_chunk_to = 8 << 20}};
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, 16 << 10), settings), "allreduce/one_shot");
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, 8 << 20), settings), "allreduce/two_shot(chunk=256K)");
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, (8 << 20) + 4), settings), "allreduce/two_shot");
+  EXPECT_EQ(chosen(3, call_of(kAllreduce, 8 << 20), settings), "allreduce/two_shot");
+  settings.crowded = true;
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, 8 << 20), settings), "allreduce/two_shot");
 }
 
 TEST(Selector, LongSymmetricBuffersOfTwoRanks) {
