@@ -24,7 +24,7 @@ from typing import Any
 
 from defaults import peer_tables, peers
 from defaults.placement import Placement
-from defaults.tables import parts
+from defaults.tables import COLLECTIVES, parts
 from record import Record
 
 from weft.bench.cases import Case
@@ -44,7 +44,6 @@ ROOT = Path(__file__).resolve().parents[2]
 NAME = "regret"
 PEERS_NAME = "regret_peers"
 RANKS = 2
-COLLECTIVES = ["allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall"]
 MEMORIES = ["ordinary", "symmetric"]
 SIZES = [8, 256, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 25 << 20, 100 << 20]
 PAIRS = 20

@@ -12,6 +12,7 @@ from page import digits, of, size, table
 
 Row = dict[str, Any]
 MEDIAN = 1.03  # what the median may be
+COLLECTIVES = ["allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall"]
 WORST = 1.15  # what each cell may be, or what the default's runs differ by
 _NOTHING = "No processor was measured yet."
 
@@ -72,7 +73,7 @@ def _summary(rows: list[Row]) -> str:
 
 def _cells(rows: list[Row]) -> str:
     """Sizes down, collectives and memories across."""
-    kinds = list(dict.fromkeys((row["collective"], row["memory"]) for row in rows))
+    kinds = sorted({(row["collective"], row["memory"]) for row in rows}, key=_place)
     found = {(row["collective"], row["memory"], row["bytes"]): row for row in rows}
     sizes = sorted({row["bytes"] for row in rows})
     head = ["bytes", *(f"{c}, symmetric" if m == "symmetric" else c for c, m in kinds)]
@@ -80,6 +81,10 @@ def _cells(rows: list[Row]) -> str:
         [size(n), *(_cell(found.get((c, m, n))) for c, m in kinds)] for n in sizes
     )
     return table(head, lines)
+
+
+def _place(kind: tuple[str, str]) -> tuple[int, str]:
+    return COLLECTIVES.index(kind[0]), kind[1]
 
 
 def _cell(row: Row | None) -> str:
