@@ -78,7 +78,6 @@ nb::dict model(const weft::ModelInfo& info) {
   row["name"] = info.name.c_str();
   row["known"] = info.known.c_str();
   row["reuse"] = info.reuse;
-  row["reuse_from"] = info.reuse_from;
   row["reuse_to"] = info.reuse_to;
   for (const auto& [name, bytes] : info.lengths) row[name.c_str()] = bytes;
   return row;

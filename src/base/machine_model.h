@@ -47,9 +47,6 @@ struct Reuse {
   // What a rank's slots span before one is written again: by then its lines have left the cache of
   // its last reader, where they are slow to write. 0: as many as the plan's slots have.
   std::size_t span = 0;
-  // Calls with a shorter buffer leave it at the plan's slots: these stay in the writer's first
-  // cache.
-  std::size_t from = 0;
   // Calls with a longer buffer leave it at the plan's slots: their own data push these out of the
   // reader's cache, and more places push out the data.
   std::size_t to = kNever;

@@ -74,8 +74,6 @@ void read_numbers(const std::filesystem::path& file, const json& whole, MachineM
     const auto field = std::ranges::find(length_fields(), name, &LengthField::name);
     if (name == "reuse")
       model.reuse.span = length_of(file, whole, "reuse");
-    else if (name == "reuse_from")
-      model.reuse.from = length_of(file, whole, "reuse_from");
     else if (name == "reuse_to")
       model.reuse.to = length_of(file, whole, "reuse_to");
     else if (field != length_fields().end())

@@ -52,8 +52,6 @@ constexpr Lengths kZen4Lengths = {.largest_chunk = 256_K,
                                   .broadcast_in_place = kNever,
                                   .symmetric_from = 4_K + 1,
                                   .loaded_to = 8_M};
-// Twice the second cache, for calls whose data leave room in it. Shorter ones lose by it.
-constexpr Reuse kZen5Reuse = {.span = 2_M, .from = 32_K, .to = 512_K};
 // With a quarter of a block, at most 64 KiB, allreduce took 1.1 to 1.2 of the time. Up to 4 KiB
 // symmetric memory took 1.1 to 1.4 of ordinary memory's.
 constexpr Lengths kZen5Lengths = {.allreduce_chunk = 256_K,
@@ -74,8 +72,8 @@ constexpr Known kKnown[] = {
     {"AuthenticAMD", 25, 0x10, 0x1f, "zen4", kZen3And4, kZen4Reuse, kZen4Lengths},
     {"AuthenticAMD", 25, 0x20, 0x5f, "zen3", kZen3And4, kZen3Reuse},
     {"AuthenticAMD", 25, 0x60, 0xff, "zen4", kZen3And4, kZen4Reuse, kZen4Lengths},
-    {"AuthenticAMD", 26, 0x00, 0x4f, "zen5", kZen5, kZen5Reuse, kZen5Lengths},
-    {"AuthenticAMD", 26, 0x60, 0x7f, "zen5", kZen5, kZen5Reuse, kZen5Lengths},
+    {"AuthenticAMD", 26, 0x00, 0x4f, "zen5", kZen5, {}, kZen5Lengths},
+    {"AuthenticAMD", 26, 0x60, 0x7f, "zen5", kZen5, {}, kZen5Lengths},
     {"GenuineIntel", 6, 0x8f, 0x8f, "sapphire rapids", kSapphireRapids, kGoldenCoveReuse,
      kGoldenCove},
     {"GenuineIntel", 6, 0xcf, 0xcf, "emerald rapids", kEmeraldRapids, kGoldenCoveReuse,
@@ -90,7 +88,7 @@ MachineModel model_of(const Known& known) {
 // second cache, and never where the destination begins less than a line ahead of the source. Slots
 // span twice the second cache, in calls no longer than it. A longer span than needed cost nothing.
 MachineModel by_rule(const Processor& processor) {
-  MachineModel model{.name = "unknown", .reuse = {.span = 2 * processor.l2, .to = processor.l2}};
+  MachineModel model{.name = "unknown", .reuse = {2 * processor.l2, processor.l2}};
   if (!processor.fast_strings || processor.l2 == 0) return model;
   const std::size_t from = processor.fast_short_strings ? 4_K : 8_K;
   model.copies.rules.fill({.string_from = from, .string_below = processor.l2});

@@ -81,7 +81,6 @@ ModelInfo described_model() {
     const MachineModel& model = machine_model();
     info.name = model.name;
     info.reuse = model.reuse.span;
-    info.reuse_from = model.reuse.from;
     info.reuse_to = model.reuse.to;
     for (const LengthField& field : length_fields())
       info.lengths.emplace_back(field.name, model.lengths.*field.value);

@@ -19,8 +19,7 @@ std::size_t longest_block(const Partition& parts, int blocks) {
 std::size_t places_of(const Binding& binding, const Reuse& reuse) {
   const PlanShape& shape = binding.plan->shape;
   const std::size_t longest = std::max(binding.parts[0].total(), binding.parts[1].total());
-  const std::size_t bytes_of_call = longest * binding.element;
-  if (bytes_of_call < reuse.from || bytes_of_call > reuse.to) return 1;
+  if (longest * binding.element > reuse.to) return 1;
   // A block may be shorter than a chunk. Then the rest of a slot is never written.
   const std::size_t block = std::max(longest_block(binding.parts[0], shape.input_blocks),
                                      longest_block(binding.parts[1], shape.output_blocks));

@@ -66,16 +66,9 @@ def mixed_calls(job, seed):
 @pytest.mark.parametrize("ranks", [2, 3, 5])
 def test_each_rank_turns_its_slots_as_its_own_model_says(tmp_path, ranks):
     reuse = [0, 100_000, 3 << 20, 1 << 40, 64]
-    reuse_from = [0, 20_000, 0, 0, 9000]
     reuse_to = [1 << 40, 1 << 40, 64 << 10, 0, 1 << 40]
     models = [
-        file_of(
-            tmp_path,
-            f"m{rank}",
-            reuse=reuse[rank],
-            reuse_from=reuse_from[rank],
-            reuse_to=reuse_to[rank],
-        )
+        file_of(tmp_path, f"m{rank}", reuse=reuse[rank], reuse_to=reuse_to[rank])
         for rank in range(ranks)
     ]
     with with_models(models) as team:

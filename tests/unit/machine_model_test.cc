@@ -109,12 +109,11 @@ class ModelFile : public testing::Test {
 };
 
 TEST_F(ModelFile, ChangesWhatItHasOfWhatIsShipped) {
-  const auto model = read(
-      R"({"weft_model": 1, "processor": "x", "reuse": 4096, "reuse_from": 3, "reuse_to": 9, "one_shot": 5})");
+  const auto model =
+      read(R"({"weft_model": 1, "processor": "x", "reuse": 4096, "reuse_to": 9, "one_shot": 5})");
   ASSERT_TRUE(model);
   const MachineModel shipped = shipped_model({"AuthenticAMD", 26, 0x02});
   EXPECT_EQ(model->reuse.span, 4096u);
-  EXPECT_EQ(model->reuse.from, 3u);
   EXPECT_EQ(model->reuse.to, 9u);
   EXPECT_EQ(model->lengths.one_shot, 5u);
   EXPECT_EQ(model->lengths.smallest_chunk, shipped.lengths.smallest_chunk);

@@ -142,9 +142,7 @@ def _model(model: dict[str, Any]) -> str:
         return f"[red]refused[/]: {escape(model['obstacle'])}"
     chunks = f"{_bytes(model['smallest_chunk'])} to {_bytes(model['largest_chunk'])}"
     span = _bytes(model["reuse"])
-    if model["reuse_from"]:
-        span += f" in calls of {_bytes(model['reuse_from'])} to {_bytes(model['reuse_to'])}"
-    elif model["reuse_to"] < _ALWAYS:
+    if model["reuse_to"] < _ALWAYS:
         span += f" in calls of up to {_bytes(model['reuse_to'])}"
     return (
         f"{escape(model['name'])}: slots span {span}, chunks of {chunks} "
