@@ -21,7 +21,7 @@ struct Lengths {
   std::size_t smallest_chunk = 16 << 10, largest_chunk = 64 << 10, moved_chunk = 128 << 10;
   // An allreduce of at most so many is added up everywhere.
   std::size_t one_shot = 16 << 10, symmetric_one_shot = 16 << 10;
-  // Chunks of an allreduce of two ranks, up to so many bytes; 0: as others.
+  // A chunk of an allreduce of at most allreduce_chunk_to bytes, of two ranks; 0: as of others.
   std::size_t allreduce_chunk = 0, allreduce_chunk_to = 0;
   // From here on two ranks work in each other's symmetric buffers.
   std::size_t allreduce_in_place = kNever;

@@ -52,8 +52,8 @@ constexpr Lengths kZen4Lengths = {.largest_chunk = 256_K,
                                   .broadcast_in_place = kNever,
                                   .symmetric_from = 4_K + 1,
                                   .loaded_to = 8_M};
-// With a quarter of a block, at most 64 KiB, allreduce took 1.1 to 1.2 of the time. Up to 4 KiB
-// symmetric memory took 1.1 to 1.4 of ordinary memory's.
+// With a quarter of a block, at most 64 KiB, allreduce took up to 1.2 of the time. Up to 4 KiB
+// symmetric memory took up to 1.4 of ordinary memory's.
 constexpr Lengths kZen5Lengths = {.allreduce_chunk = 256_K,
                                   .allreduce_chunk_to = 8_M,
                                   .broadcast_in_place = 4_M,

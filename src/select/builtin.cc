@@ -38,12 +38,10 @@ constexpr const char* kGroupsOfEight =
 constexpr const char* kFourLeaders =
     "allreduce/multi_leader(leaders=4,inner=direct,outer=direct,chunk=256K)";
 
-// The root need not wait for readers that wait for a core.
-constexpr const char* kFarAhead = "broadcast/one_shot(slots=16)";
-
 constexpr Extent<int> kAlone{1, 1};
 constexpr Extent<int> kFew{1, kDirectRanks};
 constexpr Extent<int> kMany{kDirectRanks + 1, kManyOfANode};
+constexpr Extent<int> kOfANode{1, kManyOfANode};
 constexpr Extent<int> kAny{};
 constexpr Extent<std::size_t> kWithMessage{0, kWithMessageBytes};
 constexpr Extent<std::size_t> kAll{};
@@ -111,7 +109,6 @@ Row in_place(Collective collective, std::size_t from, const char* use) {
   return two;
 }
 
-// Of two ranks with a core each. Where they share cores, chunks are long anyway.
 Row two_shot_of_two(const Lengths& lengths) {
   Row two =
       row(Collective::kAllreduce, {2, 2}, {0, lengths.allreduce_chunk_to}, "allreduce/two_shot");
@@ -169,10 +166,9 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       within(C::kAllreduce, kAll, "allreduce/two_level(node=4)"),
       row(C::kAllreduce, kAny, kAll, "allreduce/ring"),
       row(C::kAllreduce, kAny, kAll, "allreduce/two_shot"),
-      where_crowded(row(C::kBroadcast, kFew, kAll, kFarAhead)),
-      row(C::kBroadcast, kFew, kAll, "broadcast/one_shot"),
       within(C::kBroadcast, below(kOneSourceBytes), "broadcast/knomial(radix=8)"),
-      where_crowded(within(C::kBroadcast, kAll, kFarAhead)),
+      where_crowded(row(C::kBroadcast, kOfANode, kAll, "broadcast/one_shot(slots=16)")),
+      row(C::kBroadcast, kFew, kAll, "broadcast/one_shot"),
       within(C::kBroadcast, kAll, "broadcast/one_shot"),
       row(C::kBroadcast, kAny, kAll, "broadcast/knomial"),
       row(C::kReduce, kFew, kAll, "reduce/direct"),

@@ -108,6 +108,26 @@ def test_symmetric_memory_gives_the_same_wherever_it_is_used(tmp_path, ranks, le
                    env={"WEFT_MODEL": model}))  # fmt: skip
 
 
+def chunk_of_two_seen(job, counts):
+    with job.communicator(timeout=60) as comm:
+        for count in counts:
+            x = comm.allreduce(np.arange(count, dtype="f4") + comm.rank)
+            assert (x == 2 * np.arange(count) + 1).all()
+        return [comm.algorithm_for("allreduce", count) for count in counts]
+
+
+@pytest.mark.parametrize(
+    ("chunk", "named"), [(24 * K, "(chunk=24K)"), (1, "(chunk=1)"), (1 << 40, "(chunk=1024G)")]
+)
+def test_the_chunk_of_two_ranks_is_rank_0s(tmp_path, chunk, named):
+    first = file_of(tmp_path, "first", allreduce_chunk=chunk, allreduce_chunk_to=1 << 20)
+    other = file_of(tmp_path, "other", allreduce_chunk=64 * K, allreduce_chunk_to=20 * K)
+    with with_models([first, other]) as team:
+        within, beyond = "allreduce/two_shot" + named, "allreduce/two_shot"
+        for seen in team.run(chunk_of_two_seen, [(1 << 20) // 4, (1 << 20) // 4 + 1]):
+            assert [str(one) for one in seen] == [within, beyond]
+
+
 def lengths_seen(job):
     with job.communicator(timeout=60) as comm:
         small = comm.algorithm_for("allreduce", 10 * K // 4)

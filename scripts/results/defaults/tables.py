@@ -11,8 +11,8 @@ from weft.tune.trial import noise
 from page import digits, of, size, table
 
 Row = dict[str, Any]
-MEDIAN = 1.03  # what the median may be
 COLLECTIVES = ["allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall"]
+MEDIAN = 1.03  # what the median may be
 WORST = 1.15  # what each cell may be, or what the default's runs differ by
 _NOTHING = "No processor was measured yet."
 
