@@ -6,7 +6,7 @@
 // Steps 1. In shared memory bytes written n, read n a rank; over a network the root sends (P-1)n.
 //
 // Parameter slots: how many chunks the root is ahead of the last reader. With few they stay in the
-// second caches; many help where ranks share cores, and a reader has to wait for one.
+// second cache; many help where ranks share cores, and a reader has to wait for one.
 //
 // Source: flat tree with one buffer per chunk, Graham and Shipman, "MPI Support for Multi-core
 // Architectures: Optimized Shared Memory Collectives", EuroPVM/MPI 2008.
@@ -19,7 +19,7 @@ namespace {
 
 void write_broadcast_one_shot(Builder& b) {
   const int root = b.param("root", 0);
-  const int ch = b.channel(b.param("slots", 4));
+  const int ch = b.channel(b.param("slots", 16));
   const Group all(b.rank(), b.ranks());
   b.chunks([&] {
     broadcast_down(b, b.rank() == root ? TreePlace{-1, others(all)} : TreePlace{root, {}}, ch);

@@ -23,6 +23,8 @@ struct Lengths {
   std::size_t one_shot = 16 << 10, symmetric_one_shot = 16 << 10;
   // A chunk of an allreduce of at most allreduce_chunk_to bytes, of two ranks; 0: as of others.
   std::size_t allreduce_chunk = 0, allreduce_chunk_to = 0;
+  // How far a broadcast's root is ahead of its readers, at most, where ranks have a core each.
+  std::size_t broadcast_ahead = kNever;
   // From here on two ranks work in each other's symmetric buffers.
   std::size_t allreduce_in_place = kNever;
   std::size_t reduce_in_place = 8 << 20, broadcast_in_place = 16 << 20;

@@ -1,4 +1,7 @@
 // The table that Weft comes with. The first row that fits a call is taken.
+#include <algorithm>
+#include <string>
+
 #include "select/row.h"
 
 namespace weft {
@@ -109,6 +112,17 @@ Row in_place(Collective collective, std::size_t from, const char* use) {
   return two;
 }
 
+// All of a node read from the root.
+constexpr const char* kOneSource = "broadcast/one_shot";
+
+std::string one_source(const Lengths& lengths) {
+  if (lengths.broadcast_ahead == kNever) return kOneSource;
+  const std::size_t slots = lengths.broadcast_ahead / lengths.largest_chunk;
+  const std::size_t most = 16;  // the plan's own
+  return std::string(kOneSource) +
+         "(slots=" + std::to_string(std::clamp<std::size_t>(slots, 1, most)) + ")";
+}
+
 Row two_shot_of_two(const Lengths& lengths) {
   Row two =
       row(Collective::kAllreduce, {2, 2}, {0, lengths.allreduce_chunk_to}, "allreduce/two_shot");
@@ -167,9 +181,8 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       row(C::kAllreduce, kAny, kAll, "allreduce/ring"),
       row(C::kAllreduce, kAny, kAll, "allreduce/two_shot"),
       within(C::kBroadcast, below(kOneSourceBytes), "broadcast/knomial(radix=8)"),
-      where_crowded(row(C::kBroadcast, kOfANode, kAll, "broadcast/one_shot(slots=16)")),
-      row(C::kBroadcast, kFew, kAll, "broadcast/one_shot"),
-      within(C::kBroadcast, kAll, "broadcast/one_shot"),
+      where_crowded(row(C::kBroadcast, kOfANode, kAll, kOneSource)),
+      row(C::kBroadcast, kOfANode, kAll, one_source(lengths).c_str()),
       row(C::kBroadcast, kAny, kAll, "broadcast/knomial"),
       row(C::kReduce, kFew, kAll, "reduce/direct"),
       row(C::kReduce, kAny, kAll, "reduce/binomial"),

@@ -78,8 +78,7 @@ TEST(Selector, ManyRanksThatShareCores) {
   EXPECT_EQ(chosen(40, call_of(Collective::kReduceScatter, 1 << 20), crowd),
             "reduce_scatter/direct");
   for (const int ranks : {2, 16, 40})
-    EXPECT_EQ(chosen(ranks, call_of(Collective::kBroadcast, 1 << 20), crowd),
-              "broadcast/one_shot(slots=16)");
+    EXPECT_EQ(chosen(ranks, call_of(Collective::kBroadcast, 1 << 20), crowd), "broadcast/one_shot");
 }
 
 // Sums of groups would be rounded to the type of the call at every step.
@@ -105,6 +104,20 @@ TEST(Selector, ChunksOfAnAllreduceOfTwoRanks) {
   EXPECT_EQ(chosen(3, call_of(kAllreduce, 8 << 20), settings), "allreduce/two_shot");
   settings.crowded = true;
   EXPECT_EQ(chosen(2, call_of(kAllreduce, 8 << 20), settings), "allreduce/two_shot");
+}
+
+TEST(Selector, HowFarARootIsAhead) {
+  const Call call = call_of(Collective::kBroadcast, 1 << 20);
+  const auto ahead = [&](std::size_t bytes, int ranks, bool crowded = false) {
+    return chosen(ranks, call, {.lengths = {.broadcast_ahead = bytes}, .crowded = crowded});
+  };
+  EXPECT_EQ(chosen(2, call), "broadcast/one_shot");
+  for (const int ranks : {2, 17}) {
+    EXPECT_EQ(ahead(256 << 10, ranks), "broadcast/one_shot(slots=4)");
+    EXPECT_EQ(ahead(0, ranks), "broadcast/one_shot(slots=1)");
+    EXPECT_EQ(ahead(1 << 30, ranks), "broadcast/one_shot(slots=16)");
+    EXPECT_EQ(ahead(256 << 10, ranks, true), "broadcast/one_shot");
+  }
 }
 
 TEST(Selector, LongSymmetricBuffersOfTwoRanks) {
