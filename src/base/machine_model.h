@@ -25,6 +25,9 @@ struct Lengths {
   std::size_t allreduce_chunk = 0, allreduce_chunk_to = 0;
   // How far a broadcast's root is ahead of its readers, at most, where ranks have a core each.
   std::size_t broadcast_ahead = kNever;
+  // A broadcast of at least long_broadcast bytes outgrows the caches: it has chunks of
+  // long_broadcast_chunk and as many slots, and is sent as if symmetric memory were ordinary.
+  std::size_t long_broadcast = kNever, long_broadcast_chunk = 512 << 10;
   // From here on two ranks work in each other's symmetric buffers.
   std::size_t allreduce_in_place = kNever;
   std::size_t reduce_in_place = 8 << 20, broadcast_in_place = 16 << 20;

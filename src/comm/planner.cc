@@ -84,7 +84,8 @@ std::size_t longest(const Binding& binding) {
 bool uses_symmetric(Collective collective, std::size_t bytes, const Lengths& lengths) {
   if (bytes < lengths.symmetric_from) return false;
   if (collective == Collective::kBroadcast)
-    return bytes <= lengths.loaded_to || bytes >= lengths.broadcast_in_place;
+    return bytes < lengths.long_broadcast &&
+           (bytes <= lengths.loaded_to || bytes >= lengths.broadcast_in_place);
   if (collective == Collective::kReduce)
     return bytes <= lengths.loaded_to || bytes >= lengths.reduce_in_place;
   return true;
@@ -183,6 +184,7 @@ void Planner::set_buffers(const Call& call, Binding& binding) const {
   binding.user[1] = static_cast<std::byte*>(call.output);
   binding.copies_input = traits_of(call.collective).exchanges() && call.input == call.output &&
                          !binding.plan->shape.in_place;
+  binding.rewrites = traits_of(call.collective).reduces && call.input == call.output;
   if (size_ == 1) return;
   for (std::size_t side = 0; side < 2; ++side)
     binding.where[side] =

@@ -26,6 +26,8 @@ struct Binding {
   // The run reads a copy of the input: the output is the same memory, and the plan was not proved
   // so.
   bool copies_input = false;
+  // What a run writes of its output it has read shortly before: an input in the same memory.
+  bool rewrites = false;
 
   std::size_t element = 1;      // bytes of an element
   std::size_t accumulator = 1;  // the same in a wide slot

@@ -58,6 +58,8 @@ bool Run::copy(const Prepared& now, std::size_t chunk) {
 
 kernels::Filling Run::filling(const Operand& target) const {
   if (target.buffer == Buffer::kSlot) return kernels::To::kSlot;
+  // What has been read is in the caches, and is written there: the copy counts alone.
+  if (binding_->rewrites) return kernels::To::kOwn;
   return {kernels::To::kOwn, binding_->part(target.buffer).total() * binding_->element};
 }
 

@@ -105,9 +105,8 @@ Row across_two(Collective collective, Extent<int> ranks, Extent<std::size_t> byt
 
 // For two ranks whose buffers are symmetric and outgrow the caches: the reader works on the other's
 // buffer in place, so that a chunk costs only a message.
-Row in_place(Collective collective, std::size_t from, const char* use) {
-  Row two = row(collective, {2, 2}, {}, use);
-  two.bytes.from = from;
+Row in_place(Collective collective, Extent<std::size_t> bytes, const char* use) {
+  Row two = row(collective, {2, 2}, bytes, use);
   two.symmetric = true;
   return two;
 }
@@ -121,6 +120,13 @@ std::string one_source(const Lengths& lengths) {
   const std::size_t most = 16;  // the plan's own
   return std::string(kOneSource) +
          "(slots=" + std::to_string(std::clamp<std::size_t>(slots, 1, most)) + ")";
+}
+
+Row long_broadcast(const Lengths& lengths) {
+  Row past_caches = row(Collective::kBroadcast, kOfANode, {lengths.long_broadcast},
+                        one_source(lengths).c_str());
+  past_caches.use.chunk = lengths.long_broadcast_chunk;
+  return past_caches;
 }
 
 Row two_shot_of_two(const Lengths& lengths) {
@@ -166,9 +172,10 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       across(C::kAllgather, kAll, "allgather/two_level"),
       across(C::kReduceScatter, kAll, "reduce_scatter/two_level"),
       across(C::kBarrier, kAll, "barrier/two_level"),
-      in_place(C::kAllreduce, lengths.allreduce_in_place, "allreduce/direct(chunk=16K)"),
-      in_place(C::kReduce, lengths.reduce_in_place, "reduce/direct(chunk=1M)"),
-      in_place(C::kBroadcast, lengths.broadcast_in_place, "broadcast/one_shot(chunk=1M)"),
+      in_place(C::kAllreduce, {lengths.allreduce_in_place}, "allreduce/direct(chunk=16K)"),
+      in_place(C::kReduce, {lengths.reduce_in_place}, "reduce/direct(chunk=1M)"),
+      in_place(C::kBroadcast, {lengths.broadcast_in_place, std::max<std::size_t>(lengths.long_broadcast, 1) - 1},
+               "broadcast/one_shot(chunk=1M)"),
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
       of(kOrdinary, row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot")),
       of(kSymmetric,
@@ -182,6 +189,7 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       row(C::kAllreduce, kAny, kAll, "allreduce/two_shot"),
       within(C::kBroadcast, below(kOneSourceBytes), "broadcast/knomial(radix=8)"),
       where_crowded(row(C::kBroadcast, kOfANode, kAll, kOneSource)),
+      long_broadcast(lengths),
       row(C::kBroadcast, kOfANode, kAll, one_source(lengths).c_str()),
       row(C::kBroadcast, kAny, kAll, "broadcast/knomial"),
       row(C::kReduce, kFew, kAll, "reduce/direct"),

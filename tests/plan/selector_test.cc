@@ -120,6 +120,28 @@ TEST(Selector, HowFarARootIsAhead) {
   }
 }
 
+// One that outgrows the caches goes through slots, in symmetric memory as well.
+TEST(Selector, LongBroadcasts) {
+  Settings settings{.lengths = {.broadcast_ahead = 256 << 10,
+                                .long_broadcast = 16 << 20,
+                                .long_broadcast_chunk = 512 << 10,
+                                .broadcast_in_place = 4 << 20}};
+  Call just_shorter = call_of(Collective::kBroadcast, (16 << 20) - 4);
+  Call call = call_of(Collective::kBroadcast, 16 << 20);
+  for (const int ranks : {2, 3, 17}) {
+    EXPECT_EQ(chosen(ranks, just_shorter, settings), "broadcast/one_shot(slots=4)");
+    EXPECT_EQ(chosen(ranks, call, settings), "broadcast/one_shot(slots=4,chunk=512K)");
+  }
+  just_shorter.symmetric = call.symmetric = true;
+  EXPECT_EQ(chosen(2, just_shorter, settings), "broadcast/one_shot(chunk=1M)");
+  EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot(slots=4,chunk=512K)");
+  settings.crowded = true;
+  EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot");
+  settings.crowded = false;
+  settings.lengths.long_broadcast = 0;
+  EXPECT_EQ(chosen(2, just_shorter, settings), "broadcast/one_shot(slots=4,chunk=512K)");
+}
+
 TEST(Selector, LongSymmetricBuffersOfTwoRanks) {
   Call call = call_of(Collective::kReduce, 8 << 20);
   EXPECT_EQ(chosen(2, call), "reduce/direct");

@@ -100,12 +100,39 @@ def symmetric_calls(job, sizes):
         {"symmetric_from": 1 << 30, "allreduce_in_place": 1},
         {"symmetric_from": 10_000, "loaded_to": 60_000, "reduce_in_place": 400_000,
          "broadcast_in_place": 300_000, "allreduce_in_place": 20_000, "symmetric_one_shot": 8000},
+        {"broadcast_in_place": 8000, "long_broadcast": 60_000, "long_broadcast_chunk": 16_000},
     ],
 )  # fmt: skip
 def test_symmetric_memory_gives_the_same_wherever_it_is_used(tmp_path, ranks, lengths):
     model = file_of(tmp_path, "lengths", **lengths)
     assert all(run(symmetric_calls, ranks, [1, 2000, 2499, 2501, 14_999, 15_001, 120_000],
                    env={"WEFT_MODEL": model}))  # fmt: skip
+
+
+def long_calls(job, count):
+    with job.communicator(timeout=60) as comm:
+        ours = [np.arange(count, dtype="f4") + rank for rank in range(job.size)]
+        mine = ours[comm.rank]
+        for _ in range(2):
+            sent = mine.copy()
+            comm.broadcast(sent, out=sent, root=job.size - 1)
+            assert (sent == ours[-1]).all()
+            assert (comm.allgather(mine).reshape(job.size, -1) == ours).all()
+            parts = count // job.size
+            exchanged = comm.alltoall(mine[: parts * job.size]).reshape(job.size, -1)
+            block = slice(parts * comm.rank, parts * (comm.rank + 1))
+            assert (exchanged == [one[block] for one in ours]).all()
+            added = mine.copy()
+            comm.allreduce(added, out=added)
+            assert (added == sum(ours)).all()
+        return True
+
+
+@pytest.mark.parametrize("model", ["zen4", "zen5", "sapphire rapids"])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_long_calls(ranks, model):
+    """So long that some processors copy past their caches."""
+    assert all(run(long_calls, ranks, (25 << 20) // 4 + 3, env={"WEFT_MODEL": model}))
 
 
 def chunk_of_two_seen(job, counts):
