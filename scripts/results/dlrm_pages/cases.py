@@ -15,7 +15,9 @@ HOSTS = [(place, rate) for rate in RATES for place in ("2 x 1", "2 x 2")]
 EVERYWHERE = NODE + HOSTS
 
 WEFT, GLOO, MPI, NATIVE, ALONE = "weft", "gloo", "mpi", "native", "alone"
-NAMES = {WEFT: "Weft", GLOO: "Gloo", MPI: "Weft on mpi", NATIVE: "MPI native", ALONE: "one process"}
+BARE = "bare"
+NAMES = {WEFT: "Weft", GLOO: "Gloo", MPI: "Weft on mpi", NATIVE: "MPI native", ALONE: "one process",
+         BARE: "plain TCP"}  # fmt: skip
 BLOCKING, OVERLAPPING = "blocking", "overlapping"
 BOTH = (BLOCKING, OVERLAPPING)
 
@@ -76,9 +78,14 @@ def step_turns(amount: Amount) -> list[Row]:
             for where in EVERYWHERE
             for dtype in ("float32", "bfloat16")
             for steps in BOTH
-            for how in (WEFT, GLOO)
+            for how in ways(where)
         ]
     return found
+
+
+def ways(where: tuple[str, str]) -> tuple[str, ...]:
+    """What takes turns with Weft everywhere; on hosts also what no library can be faster than."""
+    return (WEFT, GLOO, BARE) if where in HOSTS else (WEFT, GLOO)
 
 
 def further_turns(amount: Amount) -> list[Row]:
@@ -100,18 +107,18 @@ def further_turns(amount: Amount) -> list[Row]:
         for steps in BOTH for how in both
     ]  # fmt: skip
     found += [turn("small", where, how, single, steps)
-              for where in EVERYWHERE for steps in BOTH for how in both]  # fmt: skip
+              for where in EVERYWHERE for steps in BOTH for how in ways(where)]  # fmt: skip
     found += [turn("small", NODE[0], how, half, steps) for steps in BOTH for how in both]
     large = (NODE[0], ("2 x 1", "1 Gbit/s"), ("2 x 1", "10 Gbit/s"))
     found += [turn("large", where, how, single, steps)
-              for where in large for steps in BOTH for how in both]  # fmt: skip
+              for where in large for steps in BOTH for how in ways(where)]  # fmt: skip
     found += [turn("large", NODE[0], how, half, steps) for steps in BOTH for how in both]
     found += [turn(config, ("1 x 1", ""), ALONE, dtype, BLOCKING)
               for config in SIZES for dtype in (single, half)]  # fmt: skip
     found += [turn(config, where, how, single, steps, round=number)
               for number in range(1, amount.rounds)
               for config, wheres in (("small", HOSTS), ("large", large[1:]))
-              for where in wheres for steps in BOTH for how in both]  # fmt: skip
+              for where in wheres for steps in BOTH for how in ways(where)]  # fmt: skip
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from dlrm_pages.cases import BLOCKING, GLOO, PLACES, RATES, Row
+from dlrm_pages.cases import BARE, BLOCKING, GLOO, PLACES, RATES, Row
 
 PARTS = ("compute", "allreduce", "alltoall")
 THIRD = 1 / 3  # from this share of communication in Gloo's blocking step on, a node has a goal
@@ -99,6 +99,12 @@ def over_gloo(rows: list[Row], turn: Row) -> float | None:
     """The step rate over that of Gloo's like step."""
     mine, gloo = step_ms(rows, turn), step_ms(rows, turn | {"how": GLOO})
     return gloo / mine if mine and gloo else None
+
+
+def of_bare(rows: list[Row], turn: Row) -> float | None:
+    """The step rate over that of the same computation with the bytes over plain TCP."""
+    mine, bare = step_ms(rows, turn), step_ms(rows, turn | {"how": BARE})
+    return bare / mine if mine and bare else None
 
 
 def narrower(rows: list[Row], turn: Row) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlrm_pages import figures
-from dlrm_pages.cases import BLOCKING, WEFT, Row
+from dlrm_pages.cases import BARE, BLOCKING, WEFT, Row
 from dlrm_pages.cells import NOTHING
 
 from page import table
@@ -16,6 +16,7 @@ def goals(rows: list[Row]) -> str:
     hosts = [turn for turn in own if turn["rate"]]
     half = [t for t in own if t["dtype"] == "bfloat16" and t["steps"] == BLOCKING]
     over, bound, narrow = figures.over_gloo, figures.of_bound, figures.narrower
+    bare = [turn | {"how": BARE} for turn in hosts]
     equal, auc = figures.of_turn(rows, part="equal"), figures.of_turn(rows, part="auc", how=WEFT)
     fractions = [figures.difference(one) / figures.RELATIVE[one["turn"]["dtype"]] for one in equal]
     away = [abs(d) for one in auc if (d := figures.auc_distance(rows, one)) is not None]
@@ -23,6 +24,9 @@ def goals(rows: list[Row]) -> str:
         ["in one node, where communication is a third of Gloo's blocking step: rate over Gloo's",
          *least([over(rows, turn) for turn in crowded], figures.SPEED)],
         ["on hosts: of the bound", *least([bound(rows, turn) for turn in hosts], figures.OF_BOUND)],
+        ["the same of plain TCP", *least([bound(rows, turn) for turn in bare], figures.OF_BOUND)],
+        ["on hosts: of plain TCP's rate",
+         *least([figures.of_bare(rows, turn) for turn in hosts], figures.OF_BOUND)],
         ["on hosts: rate over Gloo's", *least([over(rows, turn) for turn in hosts], 1.0)],
         ["bf16's communication over float32's, blocking",
          *most([narrow(rows, turn) for turn in half], figures.NARROW)],

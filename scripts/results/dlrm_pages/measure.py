@@ -9,7 +9,7 @@ import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 
-from dlrm_pages.cases import GLOO, MEBI, MPI, NATIVE, PLACES, RATES, SIZES, Amount, Row
+from dlrm_pages.cases import BARE, GLOO, MEBI, MPI, NATIVE, PLACES, RATES, SIZES, Amount, Row
 from mlsl.launch import program
 
 from weft.bench.cases import Case
@@ -34,7 +34,11 @@ def trained(turn: Row, amount: Amount) -> Row:
     where = Network(max(places) + 1, rate=RATES[turn["rate"]]) if several else nullcontext()
     with tempfile.TemporaryDirectory(prefix="weft-dlrm-") as name, where as network:
         directory = Path(name)
-        (directory / "settings.json").write_text(json.dumps(settings(turn, amount)))
+        told = settings(turn, amount)
+        if turn["how"] == BARE:
+            told |= {"backend": "fake", "place": turn["place"],
+                     "addresses": [network.addresses[host] for host in places]}  # fmt: skip
+        (directory / "settings.json").write_text(json.dumps(told))
         words = [sys.executable, str(PROGRAM), name]
         how = turn["how"]
         fabric = "mpi" if how in (MPI, NATIVE) else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlrm_pages import figures
-from dlrm_pages.cases import ALONE, BLOCKING, GLOO, NAMES, SIZES, Row
+from dlrm_pages.cases import ALONE, BARE, BLOCKING, GLOO, NAMES, SIZES, Row
 from dlrm_pages.cells import DTYPES, NOTHING, cell
 from dlrm_pages.checks import auc, collectives, equal, memory
 from dlrm_pages.goals import goals
@@ -62,7 +62,7 @@ def steps(rows: list[Row], config: str, hosts: bool) -> str:
         ])  # fmt: skip
     head = ["nodes x ranks", "", "steps", "", "steps/s", "over Gloo", "compute, ms",
             "allreduce, ms", "alltoall, ms", "Gloo's communication"]  # fmt: skip
-    head += ["wire, MB", "bound, ms", "of the bound"] if hosts else []
+    head += ["wire, MB", "bound, ms", "of the bound", "of plain TCP"] if hosts else []
     return table(head, lines or [[NOTHING, *[""] * (len(head) - 1)]])
 
 
@@ -97,6 +97,7 @@ def _wire(rows: list[Row], turn: Row) -> list[str]:
         cell(moved / 1e6 if moved is not None else None),
         digits(bound) if bound else NOTHING,
         cell(figures.of_bound(rows, turn), "**{:.2f}**"),
+        "" if turn["how"] == BARE else cell(figures.of_bare(rows, turn), "**{:.2f}**"),
     ]
 
 

@@ -16,11 +16,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "testing"))
+HERE = Path(__file__).resolve()
+sys.path[:0] = [str(HERE.parents[3] / "testing"), str(HERE.parents[1])]
 
 import dlrm_training as training
 import torch
 import torch.distributed as dist
+from bare_tcp import BareTcp
+from dlrm_pages.figures import alltoall_bytes
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from dlrm.clicks import RandomClicks
 from dlrm.configurations import CONFIGURATIONS, Configuration
@@ -29,6 +33,7 @@ from dlrm.tables import split_tables
 from dlrm.trainer import Trainer
 
 MINIBATCHES = 4  # different ones, in turns
+BARE = "fake"  # torch's backend whose collectives do nothing: plain TCP moves their bytes
 Row = dict[str, Any]
 
 
@@ -66,25 +71,33 @@ class Steps:
         self.batches = [part(one, self.split, self.trainer.dtype) for one in records]
         self.ranks = ranks
 
+    def gathered(self, mine: Any) -> list[Any]:
+        """Everybody's, when all are there."""
+        return gathered(mine, self.ranks)
+
+    def step(self, batch: Any) -> None:
+        """One step of training."""
+        self.trainer.step(batch)
+
     def block(self, count: int) -> Row:
         """Seconds and bytes of `count` steps, which all ranks begin together. By rank."""
         watch = self.trainer.stopwatch
         watch.seconds.clear()
-        gathered(None, self.ranks)
+        self.gathered(None)
         before, begin = wire_bytes(), time.perf_counter()
         for number in range(count):
-            self.trainer.step(self.batches[number % len(self.batches)])
+            self.step(self.batches[number % len(self.batches)])
         took, after = time.perf_counter() - begin, wire_bytes()
         moved = [b - a for a, b in zip(before, after, strict=True)]
         mine = {"took": took, "wire": moved, "watch": dict(watch.seconds)}
-        return {"steps": count, "ranks": gathered(mine, self.ranks)}
+        return {"steps": count, "ranks": self.gathered(mine)}
 
     def steps_in(self, seconds: float, warm: int) -> int:
         """How many steps take about so long, the same on all ranks. `warm`: of two short blocks."""
         self.block(warm)  # first steps are slow
         found = self.block(warm)
         step = max(one["took"] for one in found["ranks"]) / warm
-        return max(1, min(200, gathered(round(seconds / step), self.ranks)[0]))
+        return max(1, min(200, self.gathered(round(seconds / step))[0]))
 
     def memory(self) -> Row:
         """Bytes of this rank: its tables, its perceptrons, and the most that was resident."""
@@ -97,12 +110,65 @@ class Steps:
         return {**sizes, "numbers": list(self.split.mine), "resident": resident}
 
 
+class BareSteps(Steps):
+    """Computes alone, while plain TCP moves what a step's collectives would: nothing is learnt.
+
+    Blocking, the bytes leave when all is computed; else they may travel during the whole step,
+    sooner than those of any collective could.
+    """
+
+    def __init__(self, asked: Row, rank: int, ranks: int) -> None:
+        super().__init__(asked, rank, ranks)
+        self.rank, self.blocking, self._met = rank, asked["blocking"], 0
+        torch.set_flush_denormal(True)  # what an exchange left may be any bits, and no slow ones
+        self.store = dist.FileStore(str(Path(asked["directory"]) / "store"), ranks)
+        sizes = description(self.shape, ranks, self.trainer.dtype.itemsize)
+        hosts = len(set(asked["addresses"]))
+        exchanges = alltoall_bytes({"turn": {"place": asked["place"]}, **sizes})[1]
+        # An allreduce over `hosts` links, and both exchanges, by all ranks of a host.
+        moved = sizes["gradient_bytes"] * 2 * (hosts - 1) / hosts + exchanges
+        partner = (rank + ranks // 2) % ranks
+        address = asked["addresses"][rank]
+        if not self.blocking:
+            # Without a hook DDP wants a result that this backend does not have.
+            ddp = self.trainer.model.dense
+            ddp.register_comm_hook(None, lambda _, bucket: _ended(bucket.buffer()))
+        self.wire = BareTcp(self.store, address, rank, partner, round(moved * hosts / ranks))
+
+    def gathered(self, mine: Any) -> list[Any]:
+        """By the store, and then once over the wire, since a store's clients look now and then."""
+        self._met += 1
+        self.store.set(f"{self._met} {self.rank}", json.dumps(mine))
+        keys = [f"{self._met} {rank}" for rank in range(self.ranks)]
+        every = [json.loads(self.store.get(key)) for key in keys]
+        self.wire.start()
+        self.wire.wait()
+        return every
+
+    def step(self, batch: Any) -> None:
+        """One step, and its bytes."""
+        watch = self.trainer.stopwatch
+        if not self.blocking:
+            self.wire.start()
+        self.trainer.step(batch)
+        with watch.measure("step"), watch.measure("allreduce"):
+            if self.blocking:
+                self.wire.start()
+            self.wire.wait()
+
+
+def _ended(result: torch.Tensor) -> torch.futures.Future[torch.Tensor]:
+    done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+    done.set_result(result)
+    return done
+
+
 def steps(asked: Row, rank: int, ranks: int) -> Row:
     """Timed blocks of training steps."""
-    running = Steps(asked, rank, ranks)
+    running = (BareSteps if asked["backend"] == BARE else Steps)(asked, rank, ranks)
     count = running.steps_in(asked["seconds"] / asked["blocks"], asked["warm"])
     blocks = [running.block(count) for _ in range(asked["blocks"])]
-    memory = gathered(running.memory(), ranks)
+    memory = running.gathered(running.memory())
     running.trainer.close()
     item = running.trainer.dtype.itemsize
     return {"blocks": blocks, "memory": memory, **description(running.shape, ranks, item)}
@@ -143,14 +209,15 @@ def area(asked: Row, rank: int, ranks: int) -> Row:
 def main() -> None:
     """Does what the settings say."""
     directory = Path(sys.argv[1])
-    asked = json.loads((directory / "settings.json").read_text())
+    asked = json.loads((directory / "settings.json").read_text()) | {"directory": str(directory)}
     torch.set_num_threads(1)
     ranks, rank = asked["ranks"], 0
     if ranks > 1:
         rank = int(os.environ.get("RANK") or os.environ["OMPI_COMM_WORLD_RANK"])
         if asked["dtype"] == "bfloat16":
             os.environ["WEFT_WIRE"] = "bfloat16"  # as examples/dlrm/train.py
-        store = dist.FileStore(str(directory / "store"), ranks)
+        bare = asked["backend"] == BARE
+        store = FakeStore() if bare else dist.FileStore(str(directory / "store"), ranks)
         dist.init_process_group(asked["backend"], store=store, rank=rank, world_size=ranks)
     found = {"steps": steps, "equal": equal, "auc": area}[asked["part"]](asked, rank, ranks)
     if rank == 0:
