@@ -123,8 +123,8 @@ std::string one_source(const Lengths& lengths) {
 }
 
 Row long_broadcast(const Lengths& lengths) {
-  Row past_caches = row(Collective::kBroadcast, kOfANode, {lengths.long_broadcast},
-                        one_source(lengths).c_str());
+  Row past_caches =
+      row(Collective::kBroadcast, kOfANode, {lengths.long_broadcast}, one_source(lengths).c_str());
   past_caches.use.chunk = lengths.long_broadcast_chunk;
   return past_caches;
 }
@@ -174,7 +174,8 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       across(C::kBarrier, kAll, "barrier/two_level"),
       in_place(C::kAllreduce, {lengths.allreduce_in_place}, "allreduce/direct(chunk=16K)"),
       in_place(C::kReduce, {lengths.reduce_in_place}, "reduce/direct(chunk=1M)"),
-      in_place(C::kBroadcast, {lengths.broadcast_in_place, std::max<std::size_t>(lengths.long_broadcast, 1) - 1},
+      in_place(C::kBroadcast,
+               {lengths.broadcast_in_place, std::max<std::size_t>(lengths.long_broadcast, 1) - 1},
                "broadcast/one_shot(chunk=1M)"),
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
       of(kOrdinary, row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot")),

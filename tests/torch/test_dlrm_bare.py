@@ -41,7 +41,7 @@ def test_all_bytes_go_both_ways(pair):
 def test_a_partner_that_goes_is_an_error_and_no_wait(pair):
     pair[0].start()
     threading.Timer(0.2, pair[1].close).start()
-    with pytest.raises(OSError, match="partner|reset|pipe"):
+    with pytest.raises(OSError, match=r"partner|reset|pipe"):
         pair[0].wait()
 
 

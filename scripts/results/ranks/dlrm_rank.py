@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve()
-sys.path[:0] = [str(HERE.parents[3] / "testing"), str(HERE.parents[1])]
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "testing"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import dlrm_training as training
 import torch
