@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,15 @@ def test_all_bytes_go_both_ways(pair):
             assert end.received == bytes([other]) * 3_000_001
 
 
+def test_who_is_first_waits(pair):
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(pair[0].meet)
+        with pytest.raises(concurrent.futures.TimeoutError):
+            first.result(timeout=0.2)
+        pair[1].meet()
+        first.result(timeout=20)
+
+
 def test_a_partner_that_goes_is_an_error_and_no_wait(pair):
     pair[0].start()
     threading.Timer(0.2, pair[1].close).start()
@@ -45,8 +55,7 @@ def test_a_partner_that_goes_is_an_error_and_no_wait(pair):
         pair[0].wait()
 
 
-@pytest.mark.parametrize("kind", cases.BOTH)
-@pytest.mark.parametrize("place", ["2 x 1", "2 x 2"])
+@pytest.mark.parametrize(("place", "kind"), [("2 x 1", "overlapping"), ("2 x 2", "blocking")])
 def test_the_wire_has_a_steps_bytes(place, kind):
     if why := obstacle():
         pytest.skip(why)

@@ -45,6 +45,12 @@ class BareTcp:
         if self._error is not None:
             raise self._error
 
+    def meet(self) -> None:
+        """Returns when the partner is here, too. Between a wait() and a start()."""
+        self._socket.sendall(b"!")
+        if not self._socket.recv(1):
+            raise ConnectionError("the partner has gone")
+
     def close(self) -> None:
         """The partner's wait() then fails."""
         self._socket.shutdown(socket.SHUT_RDWR)

@@ -136,13 +136,12 @@ class BareSteps(Steps):
         self.wire = BareTcp(self.store, address, rank, partner, round(moved * hosts / ranks))
 
     def gathered(self, mine: Any) -> list[Any]:
-        """By the store, and then once over the wire, since a store's clients look now and then."""
+        """By the store, and then over the wire, since a store's clients look now and then."""
         self._met += 1
         self.store.set(f"{self._met} {self.rank}", json.dumps(mine))
         keys = [f"{self._met} {rank}" for rank in range(self.ranks)]
         every = [json.loads(self.store.get(key)) for key in keys]
-        self.wire.start()
-        self.wire.wait()
+        self.wire.meet()
         return every
 
     def step(self, batch: Any) -> None:
