@@ -62,6 +62,17 @@ def test_a_step_is_the_slowest_ranks_and_the_median_of_the_quicker_rounds_blocks
     assert figures.over_gloo(rows, rows[0]["turn"]) is None
 
 
+def test_of_plain_tcp_is_its_step_over_the_step():
+    bare = steps("bare", "overlapping", watch() | {"step": 0.08})
+    rows = [steps("weft", "overlapping", WAITS), bare]
+    assert figures.of_bare(rows, rows[0]["turn"]) == pytest.approx(0.8)
+    assert figures.of_bare(rows[:1], rows[0]["turn"]) is None
+    assert "| **0.80** |" in tables.steps(rows, "mlperf", hosts=True)
+    assert "| on hosts: of plain TCP's rate | at least 0.95 | 0 of 1 | **0.8** |" in goals.goals(
+        rows
+    )
+
+
 def test_bytes_of_an_exchange_are_those_of_the_busier_direction():
     one = steps("weft", "blocking", WAITS, WAITS)
     # Host 0 owns 3 tables of 5. It sends them for the other 50 records, and gets 2 for its own.
