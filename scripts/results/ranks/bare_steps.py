@@ -12,7 +12,7 @@ from bare_tcp import BareTcp
 from dlrm_pages.figures import alltoall_bytes
 from dlrm_steps import Row, Steps, description
 
-BARE = "fake"  # torch's backend whose collectives do nothing
+FAKE = "fake"  # torch's backend whose collectives do nothing
 
 
 class BareSteps(Steps):

@@ -18,14 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import dlrm_training as training
 import torch
 import torch.distributed as dist
-from bare_steps import BARE, BareSteps
+from bare_steps import FAKE, BareSteps
 from dlrm_steps import Row, Steps, description, gathered
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 
 def steps(asked: Row, rank: int, ranks: int) -> Row:
     """Timed blocks of training steps."""
-    running = (BareSteps if asked["backend"] == BARE else Steps)(asked, rank, ranks)
+    running = (BareSteps if asked["backend"] == FAKE else Steps)(asked, rank, ranks)
     count = running.steps_in(asked["seconds"] / asked["blocks"], asked["warm"])
     blocks = [running.block(count) for _ in range(asked["blocks"])]
     memory = running.gathered(running.memory())
@@ -63,7 +63,7 @@ def main() -> None:
         rank = int(os.environ.get("RANK") or os.environ["OMPI_COMM_WORLD_RANK"])
         if asked["dtype"] == "bfloat16":
             os.environ["WEFT_WIRE"] = "bfloat16"  # as examples/dlrm/train.py
-        bare = asked["backend"] == BARE
+        bare = asked["backend"] == FAKE
         store = FakeStore() if bare else dist.FileStore(str(directory / "store"), ranks)
         dist.init_process_group(asked["backend"], store=store, rank=rank, world_size=ranks)
     found = {"steps": steps, "equal": equal, "auc": area}[asked["part"]](asked, rank, ranks)
