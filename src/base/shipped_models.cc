@@ -18,8 +18,8 @@ constexpr CopyProfile kZen3And4 = {};
 // Loops fetch each line of a slot from its last reader, at 8 GB/s between far cores; the string
 // instruction writes whole lines. What comes out of a slot is copied as well or better by it, too.
 constexpr CopyRule kZen5Slot = {.string_from = 2_K};
-// Half of the third cache, past the caches: from there on broadcast, allgather and alltoall took
-// 0.7 to 0.9 of the time, and up to 1.9 of it below.
+// From half of the third cache on past the caches: broadcast, allgather and alltoall of 25 MiB took
+// 0.7 to 0.9 of the time. At 4 and 8 MiB they took up to 1.9 of it.
 constexpr CopyProfile kZen5 = {
     .rules = Rules{CopyRule{.string_from = 4_K, .stream_from = 16_M}, kZen5Slot, kZen5Slot}};
 // What the C library chose in all that was measured there, but for own outputs of 25 MiB: past the
