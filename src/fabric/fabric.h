@@ -190,8 +190,9 @@ class Endpoint {
   // Message `number` from `peer`; null: it is not here yet. Valid until it is credited.
   virtual const Header* arrival(int peer, int channel, std::uint64_t number) = 0;
   // The payload of a message that has arrived and is not credited. `mine`: the buffers of the call
-  // that reads it, in whose output it may lie. Throws PeerLost if the sender is gone and took the
-  // payload along, InternalError if the message names a place that is none.
+  // that reads it, in whose output it may lie. Throws PeerLost if the sender is gone, or has failed
+  // and released its memory, and took the payload along; InternalError if the message names a place
+  // that is none.
   virtual Delivery payload(int peer, int channel, std::uint64_t number, const Buffers& mine) = 0;
   // Tells `peer` that its messages 0 .. total-1 on `channel` are done with.
   virtual void credit(int peer, int channel, std::uint64_t total) = 0;

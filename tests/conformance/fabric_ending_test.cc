@@ -59,6 +59,40 @@ TEST_P(FabricTest, AnAbortPassesByNothingThatWasSentBefore) {
   });
 }
 
+// Whoever reads a payload late finds it whole, or learns that it is gone.
+TEST_P(FabricTest, AnAbortMayTakePayloadsAlong) {
+  constexpr std::size_t kBytes = 3 << 19;  // more than any fabric sends with the message
+  run([&](LaneRank& r) {
+    const int failed = r.size - 1;
+    const auto expected = payload(kBytes, failed, failed, 0);
+    if (r.me == failed) {
+      const SymmetricBlock block = r.fabric->allocate(kBytes, MemoryUse::kInternal);
+      std::memcpy(block.data, expected.data(), kBytes);
+      r.for_peers([&](int to) {
+        post(*r.lane, to, 0, 0, signature(failed, 0), block.data, kBytes, block.where);
+      });
+      (void)r.exchange_and_drive("arrived", "");
+      r.lane->abort("no more");
+      (void)r.lane->end(Outcome::kFailed);
+      r.fabric->release(block);
+      r.for_peers([&](int peer) { (void)r.lane->last_begun(peer); });  // they know of the release
+      r.meet("released");
+      return;
+    }
+    (void)r.await_message(failed, 0, 0);
+    (void)r.exchange_and_drive("arrived", "");
+    r.meet("released");
+    try {
+      const Delivery seen = r.lane->payload(failed, 0, 0, {});
+      ASSERT_EQ(seen.bytes, kBytes);
+      EXPECT_EQ(0, std::memcmp(seen.data, expected.data(), kBytes));
+    } catch (const PeerLost& lost) {
+      EXPECT_NE(std::string(lost.what()).find("released"), std::string::npos) << lost.what();
+      EXPECT_EQ(r.lane->why_aborted(), "no more") << "the cause is the one to report";
+    }
+  });
+}
+
 TEST_P(FabricTest, AbortsOfAllAtOnceLeaveOneWholeText) {
   run([&](LaneRank& r) {
     r.meet("start");

@@ -21,4 +21,4 @@ def test_what_the_others_see(where):
     with where() as place:
         for case in kills.cases(range(2 * len(TABLE)), place):
             row = kills.one_kill(place, case)
-            assert row["outcome"] == "typed", row
+            assert row["outcome"] == "typed", f"{row['text']}\n{row}"

@@ -89,7 +89,8 @@ TIMEOUT = 1.0
 
 
 def one_mostly_waits(job, symmetric):
-    comm = job.communicator(timeout=TIMEOUT)
+    comm = job.communicator(timeout=20)
+    comm.timeout = TIMEOUT
     buffers = Buffers(Call("allreduce", COUNT, symmetric), comm)
     job.say("running")
     seen = "right"

@@ -36,6 +36,11 @@ void Ending::hear(std::shared_ptr<const Remote> from, std::uint64_t sent, const 
   trouble_.store(1, std::memory_order_release);
 }
 
+void Ending::count_all() {
+  std::lock_guard lock(mutex_);
+  for (Heard& heard : heard_) heard.latest = Clock::now();
+}
+
 std::string Ending::why() {
   if (trouble_.load(std::memory_order_acquire) == 0) return {};
   std::lock_guard lock(mutex_);

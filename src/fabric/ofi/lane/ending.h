@@ -25,9 +25,10 @@ class Ending {
   // The lane ends here and now. False: it had ended before.
   bool end(const std::string& why);
   // A member ends it, after it has sent `sent` packets and writes. Counts when they are here, when
-  // the
-  // member is lost, or after kPatience, whichever is first.
+  // the member is lost, or after kPatience, whichever is first.
   void hear(std::shared_ptr<const Remote> from, std::uint64_t sent, const std::string& why);
+  // What members had sent is not to be had any more: the aborts that were heard count at once.
+  void count_all();
   // The first cause; empty: it goes on.
   std::string why();
 

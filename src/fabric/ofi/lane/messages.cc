@@ -104,9 +104,10 @@ std::byte* OfiEndpoint::mirrored(int peer, Location where, std::size_t bytes) {
   const Mirror* const mirror =
       from.reached.find(from.remote->mirrors(), segment_of(where), [this] { return troubled(); });
   if (!mirror) {
+    ending_.count_all();
     const std::string lost = from.remote->lost();
-    if (!lost.empty()) throw PeerLost(rank(static_cast<std::size_t>(peer)) + lost);
-    throw InternalError("a peer named memory that it has not sent from");
+    throw PeerLost(rank(static_cast<std::size_t>(peer)) +
+                   (lost.empty() ? "it has released the memory that it sent from" : lost));
   }
   const std::uint64_t offset = offset_of(where);
   if (offset > mirror->bytes() || bytes > mirror->bytes() - offset) {

@@ -15,7 +15,7 @@ namespace weft::ofi {
 // one that failed may give up what is being read here.
 class Reached {
  public:
-  // Null: the peer has never sent from it. `failed` is asked only when a new segment comes.
+  // Null: the peer has released it. `failed` is asked only when a new segment comes.
   template <typename Failed>
   const Mirror* find(const Mirrors& mirrors, std::uint32_t segment, Failed failed) {
     for (const Known& each : known_) {
