@@ -100,6 +100,8 @@ class Communicator {
   // The node of each rank. Nodes count from 0 in the order of their first ranks. Ranks of one node
   // have the same kernel, network namespace and WEFT_NODE, which sharing memory needs.
   const std::vector<int>& place() const;
+  // Whether some machine has more ranks than cores that they may use. Equal on all ranks.
+  bool crowded() const;
 
   // Runs on the calling thread, after everything submitted before has finished.
   void run(const Call& call);

@@ -69,7 +69,9 @@ BoundCall bind_call(const CallArguments& arguments, int rank, int size) {
                 who + "out");
   }
   if (!arguments.input.is_none()) {
-    bound.input = Array::input(arguments.input, who + "x");
+    // In place it is imported once: DLPack takes as long as all else here.
+    const bool in_place = arguments.input.is(arguments.output);
+    bound.input = in_place ? bound.output : Array::input(arguments.input, who + "x");
     bound.call.dtype = bound.input.dtype();
     check_count(bound.input, traits.input.elements(count, bound.input_counts, size), who + "x");
     if (!arguments.output.is_none() && bound.output.dtype() != bound.input.dtype())

@@ -119,6 +119,7 @@ class PyCommunicator {
   int size() const { return size_; }
   int priority() const { return open()->priority(); }
   std::vector<int> place() const { return open()->place(); }
+  bool crowded() const { return open()->crowded(); }
   double timeout() const { return static_cast<double>(open()->timeout().count()) / 1000.0; }
   void set_timeout(double seconds) { open()->set_timeout(milliseconds(seconds)); }
   bool closed() const { return comm_ == nullptr; }
@@ -291,6 +292,7 @@ void bind_communicator(nb::module_& m) {
       .def_prop_rw("timeout", &PyCommunicator::timeout, &PyCommunicator::set_timeout)
       .def_prop_ro("priority", &PyCommunicator::priority)
       .def_prop_ro("place", &PyCommunicator::place)
+      .def_prop_ro("crowded", &PyCommunicator::crowded)
       .def_prop_ro("closed", &PyCommunicator::closed)
       .def("isend", &PyCommunicator::isend, nb::arg("x"), nb::arg("destination"), nb::arg("tag"))
       .def("irecv", &PyCommunicator::irecv, nb::arg("out"), nb::arg("source"), nb::arg("tag"))

@@ -141,6 +141,11 @@ class Communicator(Collectives):
         return self._core.place
 
     @property
+    def crowded(self) -> bool:
+        """Whether some machine has more ranks than cores that they may use. Equal on all ranks."""
+        return self._core.crowded
+
+    @property
     def timeout(self) -> float:
         """Seconds that a wait may last before `Timeout` ends the communicator."""
         return self._core.timeout

@@ -184,6 +184,7 @@ void Communicator::set_timeout(std::chrono::milliseconds timeout) {
 int Communicator::priority() const { return impl_->priority; }
 const std::shared_ptr<Fabric>& Communicator::fabric() const { return impl_->fabric; }
 const std::vector<int>& Communicator::place() const { return impl_->settings.place; }
+bool Communicator::crowded() const { return impl_->settings.crowded; }
 
 void Communicator::run(const Call& call) {
   Impl& impl = *impl_;

@@ -156,3 +156,17 @@ def test_info_says_where_and_why():
     assert (known["cores"], known["why"]) == (str(MASK[0]), "as asked")
     assert "refused" in info(WEFT_WORKERS="9")
     assert re.search(r"worker thread +none: threads inside", info(WEFT_WORKERS="0"))
+
+
+def crowded(job, cores):
+    """Whether the ranks of the world, and of a part of it, share cores."""
+    os.sched_setaffinity(0, {cores[job.rank]})
+    with job.communicator() as comm, comm.split(0) as part:
+        return comm.crowded, part.crowded
+
+
+@pytest.mark.skipif(len(MASK) < 2, reason="needs two cores")
+def test_ranks_know_whether_they_share_cores():
+    with Team(2, env={}) as team:
+        assert team.run(crowded, [MASK[0], MASK[0]]) == [(True, True)] * 2
+        assert team.run(crowded, [MASK[0], MASK[1]]) == [(False, False)] * 2

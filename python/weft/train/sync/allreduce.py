@@ -65,6 +65,9 @@ class Allreduce:
             carries=lambda: bucket.layers(begin, end),
         )
 
+    def under_way(self, bucket: Bucket) -> bool:
+        return bucket in self._requests
+
     def settle(self, bucket: Bucket) -> None:
         for request in self._requests.pop(bucket, []):
             self._lanes.wait(request)
@@ -76,24 +79,27 @@ class Allreduce:
             self._words.hear()
             for bucket in buckets:
                 self.settle(bucket)
-        for slot in (slot for bucket in buckets for slot in bucket.slots):
-            if later:
-                slot.parameter.grad = slot.view
-                self._versions[slot] = slot.view._version
-            else:
-                slot.parameter.grad = slot.view if slot.used else None
+        for bucket in buckets:
+            for slot in bucket.slots:
+                if later:
+                    slot.parameter.grad = slot.view
+                    self._versions[slot] = slot.view._version
+                else:
+                    slot.parameter.grad = slot.view if slot.used else None
         if not later:
             self._updates.run_all()
 
     def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
-        """Also of others whose means are here.
+        """Also of others whose means are here: a call of the optimizer for each would cost more.
 
-        A call of the optimizer for each would cost more, and nothing better can be done before this
-        one's mean comes.
+        Nothing better can be done while this one's mean comes. But where ranks share cores, others
+        compute meanwhile, and one call less counts more.
         """
         if bucket not in self._to_update:
             return
         self._words.hear()
+        if self._lanes.crowded and bucket not in self._long:
+            self.settle(bucket)
         here = [one for one in self._to_update if self._is_here(one)]
         if bucket not in here:
             self._update(here, values)
@@ -101,15 +107,16 @@ class Allreduce:
         self._update(here, values)
 
     def _is_here(self, bucket: Bucket) -> bool:
-        return all(self._lanes.has_ended(one) for one in self._requests.get(bucket, []))
+        return all(map(self._lanes.has_ended, self._requests.get(bucket, ())))
 
     def _update(self, buckets: list[Bucket], values: Hyperparameters) -> None:
-        slots = [slot for bucket in buckets for slot in bucket.slots]
-        cleared = [slot for slot in slots if slot.parameter.grad is None]
+        cleared = []
         for bucket in buckets:
             self._refuse_written(bucket)
-        for slot in slots:
-            slot.parameter.grad = slot.view if slot.used else None
+            for slot in bucket.slots:
+                if slot.parameter.grad is None:
+                    cleared.append(slot)
+                slot.parameter.grad = slot.view if slot.used else None
         self._update_whole([one for one in buckets if one not in self._long], values)
         for bucket in buckets:
             if bucket in self._long:

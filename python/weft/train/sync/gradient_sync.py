@@ -113,6 +113,7 @@ class GradientSync:
         lanes = PRIORITIES if priority else 1
         self._layout = lay_out(model, optimizer, bucket_bytes, lanes, ranks.size)
         self._lanes = Lanes(ranks, self._layout.lanes)
+        self._who = f"rank {self._lanes.rank}: {WHO}"
         self._updates = Updates(optimizer, elementwise)
         self._words = Words(self._layout.slots, self._lanes)
         self._early = update == "backward"
@@ -194,14 +195,14 @@ class GradientSync:
 
         if self._early:
             raise InvalidArgument(
-                f"rank {self._lanes.rank}: {WHO}: clip_grad_norm_() comes after the updates: make "
-                'the GradientSync with update="step"'
+                f"{self._who}: clip_grad_norm_() comes after the updates: make the GradientSync "
+                'with update="step"'
             )
 
         norm = self._lanes.guard(self._norm, float(norm_type))
         if error_if_nonfinite and not torch.isfinite(norm):
             raise RuntimeError(
-                f"rank {self._lanes.rank}: {WHO}: the norm of the gradients is {norm.item()}: pass "
+                f"{self._who}: the norm of the gradients is {norm.item()}: pass "
                 "error_if_nonfinite=False to go on with it"
             )
         # As torch, whose bound stays just below max_norm.
@@ -261,8 +262,8 @@ class GradientSync:
 
     def _of_halfway(self) -> str:
         return (
-            f'rank {self._lanes.rank}: {WHO}: update="backward", and step() was not called after '
-            "the backward pass, which has updated layers: call it first"
+            f'{self._who}: update="backward", and step() was not called after the backward pass, '
+            "which has updated layers: call it first"
         )
 
     def __enter__(self) -> GradientSync:
@@ -320,17 +321,19 @@ class GradientSync:
     def _before_forward(self, slots: list[Slot]) -> None:
         if self._pending:
             for slot in slots:
-                self._lanes.guard(self._finish_update, slot.bucket)
+                if slot.bucket in self._pending:
+                    self._lanes.guard(self._finish_update, slot.bucket)
 
     def _before_gradient(self, slot: Slot) -> None:
-        self._lanes.guard(self._make_room, slot)
+        if self._pending or not slot.entered or self._strategy.under_way(slot.bucket):
+            self._lanes.guard(self._make_room, slot)
 
     def _make_room(self, slot: Slot) -> None:
         """The gradient is written next: nothing else may be using it."""
         self._finish_updates()
         if not slot.entered:
             if self._has_waited:
-                refuse_late(slot, f"rank {self._lanes.rank}: {WHO}")
+                refuse_late(slot, self._who)
             self._passes.read_by_whole_model(slot)
             slot.entered = True
         self._strategy.settle(slot.bucket)
@@ -339,7 +342,8 @@ class GradientSync:
         self._lanes.guard(self._take, slot)
 
     def _take(self, slot: Slot) -> None:
-        refuse_sparse(slot, f"rank {self._lanes.rank}: {WHO}")
+        if slot.parameter.grad.layout != slot.parameter.layout:
+            refuse_sparse(slot, self._who)
         if not (self._synchronizing and self._overlap):
             return
         if not self._rounds.open:

@@ -39,6 +39,7 @@ class Lanes:
         self.dead = ""
         """The first error; empty while all is well."""
         self.rank, self.size = self.control.rank, self.control.size
+        self.crowded = self.control.crowded
 
     def start(
         self,

@@ -16,6 +16,9 @@ class Passes:
     before_gradient(slot): the backward pass is about to add to the gradient.
     after_gradient(slot): it has.
 
+    They run a dozen times in a step of a small model, on caches that hold the model: each call
+    counts.
+
     A parameter may be read outside the forward passes of its modules, as in
     `F.linear(x, other.weight)`. The first backward pass shows that. From then on it counts as read
     when the whole model is called. A parameter that shows only later that it is so read may have
@@ -31,12 +34,14 @@ class Passes:
     ) -> None:
         self._before_forward = before_forward
         self._before_gradient, self._after_gradient = before_gradient, after_gradient
-        self._modules = dict(layout.modules)
-        self._model = layout.model
+        self._layout = layout
+        # Those whose forward pass matters here: a hook costs as much as a small layer's own call.
+        self._readers = {module: slots for module, slots in layout.modules.items() if slots}
+        self._readers.setdefault(layout.model, [])
         self._handles: list[Any] = []
         self._unhooked = list(layout.slots)
         self._hook_parameters()
-        for module in self._modules:
+        for module in self._readers:
             # A function, and no method: a deep copy of the model does not copy functions.
             self._handles.append(
                 module.register_forward_pre_hook(lambda m, _: self._forward(m), prepend=True)
@@ -44,11 +49,11 @@ class Passes:
 
     def read_by_whole_model(self, slot: Slot) -> None:
         """From now on the slot's parameter counts as read when the model is called."""
-        self._modules[self._model] = [*self._modules[self._model], slot]
+        self._readers[self._layout.model] = [*self._readers[self._layout.model], slot]
 
     def before_state(self, optimizer: Any, call: Callable[[], None]) -> None:
         """Calls before the states of the model and of the optimizer are read or replaced."""
-        for module in self._modules:
+        for module in self._layout.modules:
             self._handles.append(module.register_state_dict_pre_hook(lambda *_: call()))
             self._handles.append(module.register_load_state_dict_pre_hook(lambda *_: call()))
         self._handles.append(optimizer.register_state_dict_pre_hook(lambda _: call()))
@@ -63,7 +68,8 @@ class Passes:
     def _forward(self, module: Any) -> None:
         if self._unhooked:
             self._hook_parameters()
-        if slots := self._modules.get(module):
+        # A deep copy of the model has the hooks, too.
+        if slots := self._readers.get(module):
             for slot in slots:
                 slot.entered = True
             self._before_forward(slots)
@@ -86,12 +92,10 @@ class Passes:
 
 def refuse_sparse(slot: Slot, who: str) -> None:
     """A gradient that has its own indices has no place in a bucket."""
-    layout = slot.parameter.grad.layout
-    if layout != slot.parameter.layout:
-        raise Unsupported(
-            f"{who}: the gradient of {slot.name} is sparse ({layout}): make its layer with "
-            "sparse=False"
-        )
+    raise Unsupported(
+        f"{who}: the gradient of {slot.name} is sparse ({slot.parameter.grad.layout}): make its "
+        "layer with sparse=False"
+    )
 
 
 def refuse_late(slot: Slot, who: str) -> None:

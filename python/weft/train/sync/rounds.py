@@ -58,7 +58,8 @@ class Rounds:
         if not slot.arrived:
             slot.arrived = True
             bucket.missing -= 1
-        self._start(self._waiting[bucket.lane])
+        if bucket.missing == 0:
+            self._start(self._waiting[bucket.lane])
 
     def end(self) -> None:
         """Starts what has not been started; parameters without a gradient count as zero."""
@@ -89,6 +90,7 @@ class Rounds:
         while waiting and waiting[-1].missing == 0:
             bucket = waiting.pop()
             for slot in bucket.slots:
-                slot.take_gradient()
+                if slot.parameter.grad is not slot.view:
+                    slot.take_gradient()
             self._strategy.start(bucket)
             bucket.started = True

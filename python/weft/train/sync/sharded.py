@@ -78,6 +78,9 @@ class Sharded:
             carries=bucket.layers,
         )
 
+    def under_way(self, bucket: Bucket) -> bool:
+        return bucket in self._reducing
+
     def settle(self, bucket: Bucket) -> None:
         if request := self._reducing.pop(bucket, None):
             self._lanes.wait(request)

@@ -26,6 +26,9 @@ class Strategy(Protocol):
     def start(self, bucket: Bucket) -> None:
         """Starts to average `bucket.gradients`. They must not be touched before `settle`."""
 
+    def under_way(self, bucket: Bucket) -> bool:
+        """Whether gradients are being averaged, and `settle` has not been called since."""
+
     def settle(self, bucket: Bucket) -> None:
         """Waits until the mean is there. Does nothing if nothing is under way."""
 

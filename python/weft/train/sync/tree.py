@@ -115,6 +115,9 @@ class Tree:
         if self._early and self._lanes.rank == 0 and self._early.may_update(bucket):
             self._allow([bucket], self._early.values)
 
+    def under_way(self, bucket: Bucket) -> bool:
+        return bucket in self._going_up
+
     def settle(self, bucket: Bucket) -> None:
         if bucket not in self._going_up:
             return

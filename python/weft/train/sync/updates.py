@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from weft.errors import InvalidArgument
@@ -98,8 +96,18 @@ class Updates:
 
     def run_all(self) -> None:
         """A step on all parameters that have a gradient."""
-        with self._allowed():
-            self.optimizer.step()
+        import torch
+
+        self._running = True
+        try:
+            if torch.is_inference_mode_enabled():
+                # The state that a first step makes has to outlive the forward pass.
+                with torch.inference_mode(False):
+                    self.optimizer.step()
+            else:
+                self.optimizer.step()
+        finally:
+            self._running = False
 
     def run(
         self, hyperparameters: list[dict[str, Any]], chosen: list[list[Any]], state: Any = None
@@ -114,8 +122,7 @@ class Updates:
         ]
         optimizer.state = own if state is None else state
         try:
-            with self._allowed():
-                optimizer.step()
+            self.run_all()
         finally:
             optimizer.param_groups, optimizer.state = groups, own
 
@@ -126,18 +133,6 @@ class Updates:
     def close(self) -> None:
         """The optimizer may be used by itself again."""
         self._guard.remove()
-
-    @contextmanager
-    def _allowed(self) -> Iterator[None]:
-        import torch
-
-        self._running = True
-        try:
-            # The state that a first step makes has to outlive a forward pass in inference mode.
-            with torch.inference_mode(False):
-                yield
-        finally:
-            self._running = False
 
     def _refuse_direct_step(self, *_: Any) -> None:
         if not self._running:

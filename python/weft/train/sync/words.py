@@ -29,7 +29,11 @@ class Words:
         """Starts to tell what this rank has in a round after so many steps."""
         # The two have a bit in common if another rank says another number.
         self._bytes[:2] = steps % 256, 255 - steps % 256
-        self._bytes[2:] = [_said_of(slot) for slot in self._slots]
+        parameters = [slot.parameter for slot in self._slots]
+        self._bytes[2:] = [
+            (_USED if p.grad is not None else 0) | (_TRAINED if p.requires_grad else _FROZEN)
+            for p in parameters
+        ]
         self._request = self._lanes.start(
             self._lanes.control.allreduce, self._bytes, "bit_or", out=self._bytes
         )
@@ -59,8 +63,3 @@ class Words:
                     "requires_grad alike on all ranks"
                 )
         return ""
-
-
-def _said_of(slot: Slot) -> int:
-    used = _USED if slot.parameter.grad is not None else 0
-    return used | (_TRAINED if slot.parameter.requires_grad else _FROZEN)
