@@ -25,6 +25,8 @@ from weft.train.sync.words import Words
 
 PIECE = 8 << 20
 """Bytes of the last piece of a long bucket, at least: long beside the start of a collective."""
+TOGETHER = 4 << 20
+"""Bytes of buckets whose update is long beside the call of the optimizer."""
 
 
 class Allreduce:
@@ -90,21 +92,28 @@ class Allreduce:
             self._updates.run_all()
 
     def finish_update(self, bucket: Bucket, values: Hyperparameters) -> None:
-        """Also of others whose means are here: a call of the optimizer for each would cost more.
-
-        Nothing better can be done while this one's mean comes. But where ranks share cores, others
-        compute meanwhile, and one call less counts more.
-        """
+        """Also of others whose means are here: a call of the optimizer for each would cost more."""
         if bucket not in self._to_update:
             return
         self._words.hear()
-        if self._lanes.crowded and bucket not in self._long:
-            self.settle(bucket)
         here = [one for one in self._to_update if self._is_here(one)]
         if bucket not in here:
-            self._update(here, values)
-            here = [bucket]
+            if bucket in self._long or self._fill_the_wait(here):
+                self._update(here, values)
+                here = []
+            else:
+                self.settle(bucket)
+            here.append(bucket)
         self._update(here, values)
+
+    def _fill_the_wait(self, here: list[Bucket]) -> bool:
+        """Whether to update these while the mean of another bucket comes.
+
+        Nothing better can be done then. But where ranks share cores, others compute meanwhile, and
+        for short buckets one call of the optimizer less counts more.
+        """
+        nbytes = sum(one.length * one.dtype.itemsize for one in here)
+        return nbytes >= TOGETHER or not self._lanes.crowded
 
     def _is_here(self, bucket: Bucket) -> bool:
         return all(map(self._lanes.has_ended, self._requests.get(bucket, ())))
