@@ -10,11 +10,12 @@ torch = pytest.importorskip("torch")
 
 from sync_models import content, prepare, synchronized  # noqa: E402
 
+from weft.train.sync import allreduce  # noqa: E402
 from weft.train.sync.allreduce import Allreduce  # noqa: E402
 from weft.train.sync.updates import Updates  # noqa: E402
 
 
-def first_layer_is_late(job, crowded):
+def first_layer_is_late(job, crowded, together):
     """The calls of the optimizer up to the second forward pass, and the parameters then."""
     prepare(job)
     torch.manual_seed(0)
@@ -33,6 +34,7 @@ def first_layer_is_late(job, crowded):
         synchronized(job, model, optimizer, bucket_bytes=64) as sync,
         patch.object(Allreduce, "_is_here", is_here),
         patch.object(Updates, "run_all", counted),
+        patch.object(allreduce, "TOGETHER", together),
     ):
         sync._lanes.crowded = crowded
         model(torch.ones(4, 8) * (job.rank + 1)).sum().backward()
@@ -42,8 +44,12 @@ def first_layer_is_late(job, crowded):
         return calls, content(model)
 
 
-@pytest.mark.parametrize(("crowded", "calls"), [(False, [2, 2]), (True, [4])])
-def test_ranks_that_share_cores_update_all_layers_at_once(team, crowded, calls):
-    (first, mine), (second, theirs) = team(2).run(first_layer_is_late, crowded)
+@pytest.mark.parametrize(
+    ("crowded", "together", "calls"),
+    [(False, 1 << 20, [2, 2]), (True, 1 << 20, [4]), (True, 1, [2, 2])],
+    ids=["cores of their own", "shared cores", "shared cores, long layers"],
+)
+def test_ranks_that_share_cores_update_short_layers_at_once(team, crowded, together, calls):
+    (first, mine), (second, theirs) = team(2).run(first_layer_is_late, crowded, together)
     assert first == second == calls
     assert all((one == other).all() for one, other in zip(mine, theirs, strict=True))
