@@ -271,6 +271,11 @@ bool Engine::pending() const {
                      [](const Driven* driven) { return driven->pending(); });
 }
 
+void Engine::expect_crowd() {
+  crowded_.store(true, std::memory_order_relaxed);
+  fabric_->expect_crowd();
+}
+
 void Engine::poll() {
   bool other = false;
   if (!has_worker()) (void)drive(true, other);

@@ -141,7 +141,7 @@ class Engine {
   bool quiet(std::initializer_list<const Driven*> driven);
 
   // A communicator's ranks may all be running, on fewer cores.
-  void expect_crowd() { crowded_.store(true, std::memory_order_relaxed); }
+  void expect_crowd();
   // More ranks than cores: a rank that spins takes the core from the one it waits for.
   bool crowded() const { return crowded_.load(std::memory_order_relaxed); }
 

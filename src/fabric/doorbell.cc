@@ -9,8 +9,19 @@ namespace weft {
 namespace {
 
 constexpr std::uint32_t kRung = 1;
+constexpr std::uint32_t kRingersFence = 1, kAllFence = 2;
 
 }  // namespace
+
+void expect_crowd(Doorbell& door) {
+  // relaxed: who finds it so has nothing to do.
+  if (door.fenced.load(std::memory_order_relaxed) == kAllFence) return;
+  // relaxed: the heavy fence publishes it. Who rings and has not seen it stored its message before
+  // that fence, so whoever goes to sleep after it finds the message.
+  door.fenced.store(kRingersFence, std::memory_order_relaxed);
+  heavy_fence();
+  door.fenced.store(kAllFence, std::memory_order_release);
+}
 
 void wake(Doorbell& door) {
   // relaxed: an odd bell is either one that the sleeper heard or one that wakes it now.
@@ -21,7 +32,7 @@ void wake(Doorbell& door) {
 }
 
 std::uint32_t announce(Doorbell& door) {
-  // relaxed, twice: the heavy fence below publishes both words.
+  // relaxed, twice: the fence below publishes both words.
   door.sleepers.fetch_add(1, std::memory_order_relaxed);
   std::uint32_t bell = door.bell.load(std::memory_order_relaxed);
   while (bell & kRung) {
@@ -31,7 +42,11 @@ std::uint32_t announce(Doorbell& door) {
       bell += kRung;
     }
   }
-  heavy_fence();
+  // acquire: pairs with expect_crowd(), so this is after its heavy fence.
+  if (door.fenced.load(std::memory_order_acquire) == kAllFence)
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  else
+    heavy_fence();
   return bell;
 }
 

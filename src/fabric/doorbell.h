@@ -7,6 +7,9 @@
 // after, its loads see the raised `sleepers` and the even `bell`. So no wake-up is lost, and
 // an odd bell spares all further peers the system call. If the kernel has no heavy fence, the store
 // and the load may pass each other. The sleeper then finds out within 1 ms.
+//
+// A heavy fence interrupts every core that runs a rank. Where ranks share cores and sleep often,
+// that costs more than a fence of each who rings: see expect_crowd().
 #pragma once
 
 #include <atomic>
@@ -18,6 +21,7 @@ namespace weft {
 struct alignas(64) Doorbell {
   std::atomic<std::uint32_t> sleepers;  // threads that announced themselves
   std::atomic<std::uint32_t> bell;      // odd: rung since the last announcement
+  std::atomic<std::uint32_t> fenced;    // 1: who rings runs a fence; 2: and so does who sleeps
 };
 
 // The second half of ring(): makes the bell odd, wakes if it was even.
@@ -27,12 +31,16 @@ void wake(Doorbell& door);
 inline void ring(Doorbell& door) {
   // Holds the compiler to the order; the processor is held by the sleeper's heavy fence.
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  // relaxed: who misses the change was held by the heavy fence that came with it.
+  if (door.fenced.load(std::memory_order_relaxed) != 0)
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   // relaxed: it orders nothing, see above.
   if (door.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
     wake(door);
 }
 
-// The owner's side: Fabric::announce, sleep and retire.
+// The owner's side: Fabric::expect_crowd, announce, sleep and retire.
+void expect_crowd(Doorbell& door);
 std::uint32_t announce(Doorbell& door);
 void sleep(Doorbell& door, std::uint32_t announced);
 void retire(Doorbell& door);

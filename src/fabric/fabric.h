@@ -320,6 +320,8 @@ class Fabric : public std::enable_shared_from_this<Fabric> {
   virtual void sleep(std::uint32_t announced) = 0;
   virtual void retire() = 0;
   virtual void ring() = 0;
+  // More ranks than cores: sleeping is cheap from now on, ringing less so. Any thread, any time.
+  virtual void expect_crowd() = 0;
 };
 
 }  // namespace weft

@@ -106,6 +106,7 @@ class ToyFabric final : public Fabric {
   void sleep(std::uint32_t announced) override { inner_->sleep(announced); }
   void retire() override { inner_->retire(); }
   void ring() override { inner_->ring(); }
+  void expect_crowd() override { inner_->expect_crowd(); }
 
  private:
   const std::shared_ptr<Fabric> inner_ = make_inprocess_fabric();

@@ -65,7 +65,8 @@ TEST(ShmAddress, NamesTheObstacle) {
 }
 
 // A ping-pong in which a lost wake-up would last ten seconds.
-TEST(ShmDoorbell, LosesNoWakeUp) {
+// crowd: the round in which one side begins to expect a crowd; the other one follows. 0: neither.
+void play_ping_pong(std::uint32_t crowd) {
   if (!register_heavy_fence()) GTEST_SKIP() << "the kernel has no membarrier";
   constexpr std::uint32_t kRounds = 3000;
   struct Side {
@@ -76,6 +77,7 @@ TEST(ShmDoorbell, LosesNoWakeUp) {
   std::atomic<int> lost{0};
   const auto play = [&](Side& own, Side& other, bool first) {
     for (std::uint32_t n = 1; n <= kRounds; ++n) {
+      if (crowd > 0 && n == crowd + (first ? 0 : 1)) expect_crowd(own.door);
       if (first) {
         other.message.store(n, std::memory_order_release);
         ring(other.door);
@@ -101,6 +103,10 @@ TEST(ShmDoorbell, LosesNoWakeUp) {
   EXPECT_EQ(lost, 0);
   EXPECT_EQ(sides[0].door.sleepers, 0u);
 }
+
+TEST(ShmDoorbell, LosesNoWakeUp) { play_ping_pong(0); }
+TEST(ShmDoorbell, LosesNoWakeUpInACrowd) { play_ping_pong(1); }
+TEST(ShmDoorbell, LosesNoWakeUpWhenACrowdComes) { play_ping_pong(1000); }
 
 // A socket with the name of a fabric, behind which there is none.
 class FalseFabric {

@@ -82,4 +82,9 @@ void CompositeFabric::retire() {
 
 void CompositeFabric::ring() { near_->ring(); }
 
+void CompositeFabric::expect_crowd() {
+  near_->expect_crowd();
+  far_->expect_crowd();
+}
+
 }  // namespace weft::composite

@@ -33,6 +33,7 @@ class CompositeFabric final : public Fabric {
   void sleep(std::uint32_t announced) override;
   void retire() override;
   void ring() override;
+  void expect_crowd() override;
 
  private:
   const std::shared_ptr<Fabric> near_;

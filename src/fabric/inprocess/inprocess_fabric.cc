@@ -272,6 +272,7 @@ class InprocessFabric final : public Fabric {
   void sleep(std::uint32_t announced) override { weft::sleep(site_->doorbell, announced); }
   void retire() override { weft::retire(site_->doorbell); }
   void ring() override { weft::ring(site_->doorbell); }
+  void expect_crowd() override { weft::expect_crowd(site_->doorbell); }
 
  private:
   Address own() const { return {std::to_string(::getpid()), token_}; }

@@ -47,6 +47,7 @@ class MailFabric : public FarFabric {
   void sleep(std::uint32_t announced) override { site_->sleep(announced); }
   void retire() override { site_->retire(); }
   void ring() override { site_->ring(); }
+  void expect_crowd() override { site_->expect_crowd(); }
 
   void adopt(const SymmetricBlock& block, std::shared_ptr<void> memory) override;
   void disown(const SymmetricBlock& block) override;

@@ -41,6 +41,7 @@ class Site {
   void sleep(std::uint32_t announced);
   void retire();
   void ring();
+  void expect_crowd() { weft::expect_crowd(doorbell_); }
   void forward_rings(std::function<void()> also);
 
   const std::unique_ptr<Lines> lines;

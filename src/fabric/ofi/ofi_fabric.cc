@@ -161,4 +161,6 @@ void OfiFabric::ring() {
   parts_.bell->ring();
 }
 
+void OfiFabric::expect_crowd() { weft::expect_crowd(parts_.bell->door()); }
+
 }  // namespace weft::ofi

@@ -52,6 +52,7 @@ class OfiFabric final : public FarFabric {
   void sleep(std::uint32_t announced) override;
   void retire() override;
   void ring() override;
+  void expect_crowd() override;
 
  private:
   std::shared_ptr<Remote> remote(const Address& address);

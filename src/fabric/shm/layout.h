@@ -41,7 +41,7 @@
 namespace weft::shm {
 
 // Counts changes of this file and of wire.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kLayoutVersion = 8;
+inline constexpr std::uint32_t kLayoutVersion = 9;
 
 // Messages of a pair and channel on their way: a root far ahead of its readers need not wait.
 inline constexpr std::uint64_t kDepth = kFabricMailboxDepth;

@@ -45,6 +45,7 @@ class ShmFabric final : public Fabric {
   void sleep(std::uint32_t announced) override;
   void retire() override;
   void ring() override;
+  void expect_crowd() override { weft::expect_crowd(doorbell()); }
 
  private:
   std::shared_ptr<Remote> remote(const Address& address);
