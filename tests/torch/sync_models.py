@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from weft.train import GradientSync
-from weft.train.sync import allreduce
+from weft.train.sync import allreduce, shards
 
 SAMPLES = 12  # of a global batch; 2 and 3 ranks divide it
 OPTIMIZERS = {
@@ -90,9 +90,11 @@ def mean_gradients(model, number: int, ranks: int, loss=None) -> list[torch.Tens
     return [None if total is None else total / ranks for total in sums]
 
 
+@contextlib.contextmanager
 def short_pieces():
-    """Strategy "allreduce" then cuts some of the buckets that models here have, and others not."""
-    return patch.object(allreduce, "PIECE", 2048)
+    """Strategies then cut some of the buckets that models here have, and others not."""
+    with patch.object(allreduce, "PIECE", 2048), patch.object(shards, "WHOLE", 3000):
+        yield
 
 
 @contextlib.contextmanager

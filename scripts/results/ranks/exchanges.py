@@ -17,17 +17,18 @@ import weft
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 PHASES = {"overlap": False, "wait": "step", "priority": False}
+HIDDEN = {"wait": "forward"}
 # Options of GradientSync by the name of the variant.
 SYNCS: dict[str, dict[str, Any]] = {
     "phases": PHASES,
     "allreduce, waits in step": {"wait": "step"},
-    "allreduce": {},
-    "allreduce, barrier": {},
-    "allreduce, one lane": {"priority": False},
-    "allreduce, bf16": {"wire": "bfloat16"},
-    "sharded": {"strategy": "sharded"},
+    "allreduce": HIDDEN,
+    "allreduce, barrier": HIDDEN,
+    "allreduce, one lane": {**HIDDEN, "priority": False},
+    "allreduce, bf16": {**HIDDEN, "wire": "bfloat16"},
+    "sharded": {**HIDDEN, "strategy": "sharded"},
     "sharded, phases": {"strategy": "sharded", **PHASES},
-    "sharded, one lane": {"strategy": "sharded", "priority": False},
+    "sharded, one lane": {**HIDDEN, "strategy": "sharded", "priority": False},
     "tree": {"strategy": "tree", "update": "backward"},
     "tree, phases": {"strategy": "tree", **PHASES},
     "tree, updates at step": {"strategy": "tree"},
@@ -82,7 +83,8 @@ class MpiPhases:
 class Steps:
     """Training steps of one rank."""
 
-    def __init__(self, model: str, how: str) -> None:
+    def __init__(self, model: str, how: str, chooses: bool = False) -> None:
+        """chooses: GradientSync finds out whether updates come under the next forward pass."""
         self.inner = self.net = net = network(model)
         self.optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
         self.sync: Any = None
@@ -94,6 +96,8 @@ class Steps:
             self.sync = MpiPhases(net, self.optimizer)
         elif how in SYNCS:
             options = dict(SYNCS[how])
+            if chooses and options.get("wait") == HIDDEN["wait"]:
+                del options["wait"]
             comm = weft.Communicator.from_group(wire=options.pop("wire", ""))
             self.sync = weft.train.GradientSync(net, self.optimizer, group=comm, **options)
 
@@ -121,6 +125,16 @@ class Steps:
         passed = time.perf_counter() - begin
         self.finish()
         return passed
+
+    def settle(self, images: torch.Tensor, labels: torch.Tensor) -> str | None:
+        """Trains until all is as it stays. Returns GradientSync's choice of `wait`."""
+        self.run(images, labels, 2)
+        if not isinstance(self.sync, weft.train.GradientSync):
+            return None
+        while self.sync.wait is None:
+            self.one(images, labels)
+        self.finish()
+        return self.sync.wait
 
     def parameters(self) -> torch.Tensor:
         """A copy of all, flat."""

@@ -41,9 +41,8 @@ def timed(here: Rank) -> Row:
 def pairs(here: Rank) -> Row:
     """Seconds a step of the slowest rank, of this way and of another one by turns in one job."""
     images, labels = here.batch(here.rank)
-    ways = [Steps(here.asked["model"], how) for how in (here.how, here.asked["against"])]
-    for way in ways:
-        way.run(images, labels, 2)
+    ways = [Steps(here.asked["model"], how, True) for how in (here.how, here.asked["against"])]
+    waits = [way.settle(images, labels) for way in ways]
     found = []
     for _ in range(here.asked["pairs"]):
         pair = []
@@ -55,7 +54,7 @@ def pairs(here: Rank) -> Row:
     for way in ways:
         here.refuse_different(way)
         way.close()
-    return {"seconds": found}
+    return {"seconds": found, "wait": waits[0]}
 
 
 def equal(here: Rank) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,8 +16,9 @@ from weft.train.sync.lanes import PRIORITIES, Lanes
 from weft.train.sync.layout import Bucket, Slot, lay_out
 from weft.train.sync.passes import Passes, refuse_late, refuse_sparse
 from weft.train.sync.rounds import Rounds
-from weft.train.sync.strategy import Hyperparameters, strategies
+from weft.train.sync.strategy import TREES, Hyperparameters, strategies
 from weft.train.sync.updates import Updates, is_separate
+from weft.train.sync.wait_choice import FORWARD, STEP, WaitChoice
 from weft.train.sync.words import Words
 
 _open: WeakSet[GradientSync] = WeakSet()
@@ -53,10 +55,10 @@ class GradientSync:
         optimizer: one of `torch.optim`. Its groups may have any hyperparameters, and schedulers may
             change them between steps: the values at `step()` count.
         strategy: "allreduce": every rank updates all parameters. "sharded": every rank updates its
-            shard of each bucket, and the optimizer's state exists for this shard only. "tree":
-            rank 0 updates all parameters, a layer at a time, and sends them down a tree; the
-            optimizer's state exists there only. "flat_tree": the same with whole layers and
-            trees that do not know of nodes, as CaffeGPI has it.
+            shard of each bucket, all of a bucket up to 128 KiB, and the optimizer's state exists
+            for this only. "tree": rank 0 updates all parameters, a layer at a time, and sends them
+            down a tree; the optimizer's state exists there only. "flat_tree": the same with whole
+            layers and trees that do not know of nodes, as CaffeGPI has it.
         overlap: gradients leave during the backward pass. False: all leave in `step()`.
         priority: layers whose next forward pass comes first may overtake others.
         update: when a tree's master updates a layer. "step": once `step()` was called.
@@ -65,9 +67,10 @@ class GradientSync:
             pass. Between the two nothing may read parameters or run the model, and nothing may
             change gradients or hyperparameters: no clipping.
         wait: "forward": a layer is waited for, and updated, at the latest before its next forward
-            pass.
-            "step": all are in `step()`. None: "forward" with overlap, if the optimizer is one of
-            torch's that may update parameters one after another, and has no hooks on its step.
+            pass. "step": all are in `step()`. None: the first steps try both by turns, and then all
+            ranks take what made steps shorter. That needs overlap and an optimizer of torch that
+            may update parameters one after another and has no hooks on its step; else None is
+            "step". For trees it is "forward".
         bucket_bytes: small layers travel together until they have this many bytes. None: an
             eighth of the model, so that some travel while others compute, but at least 64 KiB and
             at most 4 MiB: long beside the start of a message, short beside a step.
@@ -115,7 +118,8 @@ class GradientSync:
         self._lanes = Lanes(ranks, self._layout.lanes)
         self._who = f"rank {self._lanes.rank}: {WHO}"
         self._updates = Updates(optimizer, elementwise)
-        self._words = Words(self._layout.slots, self._lanes)
+        self._choice = WaitChoice(wait or self._default_wait(strategy, overlap, elementwise))
+        self._words = Words(self._layout.slots, self._lanes, self._choice)
         self._early = update == "backward"
         early = {"early": True} if self._early else {}
         self._strategy = strategies()[strategy](
@@ -123,10 +127,6 @@ class GradientSync:
         )
         self._rounds = Rounds(self._layout, self._strategy, self._lanes, self._words)
         self._overlap, self._synchronizing = overlap, True
-        self._later = wait == "forward"
-        if wait is None:
-            separate = elementwise or is_separate(optimizer)
-            self._later = overlap and separate and not self._updates.has_hooks
         self._pending: dict[Bucket, Hyperparameters] = {}
         self._has_waited = False
         self._passes = Passes(
@@ -135,6 +135,11 @@ class GradientSync:
         self._passes.before_state(optimizer, self.finish)
         _open.add(self)
         self._closed = False
+
+    @property
+    def wait(self) -> str | None:
+        """The choice of `wait`. None while the first steps try both."""
+        return self._choice.chosen
 
     def step(self, closure: None = None) -> None:
         """Takes a step with the mean of all ranks' gradients. Collective.
@@ -260,6 +265,12 @@ class GradientSync:
         if halfway:
             raise InvalidArgument(self._of_halfway())
 
+    def _default_wait(self, strategy: str, overlap: bool, elementwise: bool) -> str | None:
+        separate = elementwise or is_separate(self._updates.optimizer)
+        if not overlap or not separate or self._updates.has_hooks:
+            return STEP
+        return FORWARD if strategy in TREES else None
+
     def _of_halfway(self) -> str:
         return (
             f'{self._who}: update="backward", and step() was not called after the backward pass, '
@@ -277,13 +288,15 @@ class GradientSync:
     def _step(self, values: Hyperparameters) -> None:
         self._finish_updates()
         self._complete_round()
-        if self._later:
+        later = self._choice.at(self._rounds.steps) == FORWARD
+        if later:
             self._pending = dict.fromkeys(self._rounds.live, values)
             self._has_waited = True
             for slot in self._layout.slots:
                 slot.entered = False
-        self._strategy.begin_update(self._rounds.live, values, self._later)
+        self._strategy.begin_update(self._rounds.live, values, later)
         self._updates.note_step()
+        self._choice.took(self._rounds.steps, time.perf_counter())
         self._rounds.steps += 1
         self._rounds.needed = True
 
@@ -301,6 +314,7 @@ class GradientSync:
         return self._strategy.norm(self._rounds.live, norm_type)
 
     def _finish(self) -> None:
+        self._choice.interrupt()
         self._finish_updates()
         if self._rounds.open or not self._rounds.needed:
             self._rounds.settle()

@@ -73,7 +73,7 @@ def _whole(told: list[Any], mine: Any, slot: Slot, lanes: Lanes) -> Any:
     ranges = [range_of(slot, slot.bucket, rank, lanes.size) for rank in range(lanes.size)]
     counts = [last - first for first, last in ranges]
     flat = torch.empty(slot.count, dtype=getattr(torch, dtype))
-    part = flat[:0] if mine is None else mine
+    part = flat[:0] if mine is None or counts[lanes.rank] == 0 else mine
     lanes.control.allgather(part, output_counts=counts, out=flat)
     parameter = slot.parameter
     return flat.as_strided(parameter.shape, parameter.stride()).clone()

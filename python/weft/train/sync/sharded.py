@@ -8,7 +8,8 @@
 The wire carries what an allreduce does, and the optimizer's state is divided by the ranks: stage 1
 and 2 of Rajbhandari, Rasley, Ruwase, He, "ZeRO: Memory Optimizations Toward Training Trillion
 Parameter Models", a layer at a time. `step()` waits for the gradients, so that nothing that other
-ranks need is left for later. The parameters travel under the next forward pass.
+ranks need is left for later. The parameters travel under the next forward pass. Short buckets have
+one allreduce, and every rank updates all of them.
 """
 
 from __future__ import annotations
@@ -69,8 +70,9 @@ class Sharded:
     def start(self, bucket: Bucket) -> None:
         shard = self._shards[bucket]
         self._refuse_moved(shard)
+        lane = self._lanes.data[bucket.lane]
         self._reducing[bucket] = self._lanes.start(
-            self._lanes.data[bucket.lane].reduce_scatter,
+            lane.allreduce if shard.whole else lane.reduce_scatter,
             bucket.gradients,
             "avg",
             out=shard.gradient,
@@ -111,6 +113,8 @@ class Sharded:
 
     def _gather(self, bucket: Bucket) -> None:
         shard = self._shards[bucket]
+        if shard.whole:
+            return
         self._gathering[bucket] = self._lanes.start(
             self._lanes.data[bucket.lane].allgather,
             shard.mine,
@@ -135,7 +139,8 @@ class Sharded:
                 'strategy "sharded" has norms above 0, and infinity'
             )
         whole = np.isinf(norm_type)
-        mine = torch.nn.utils.get_total_norm([p.gradient for p in self._used(buckets)], norm_type)
+        counted = [b for b in buckets if not self._shards[b].whole or self._lanes.rank == 0]
+        mine = torch.nn.utils.get_total_norm([p.gradient for p in self._used(counted)], norm_type)
         part = mine.double() if whole else mine.double() ** norm_type
         total = self._lanes.control.allreduce(part.reshape(1), "max" if whole else "sum")[0]
         return (total if whole else total ** (1 / norm_type)).to(mine.dtype)
@@ -178,7 +183,8 @@ class Sharded:
         chosen: list[list[Any]] = [[] for _ in values]
         for shard in shards:
             self.settle(shard.bucket)
-            shard.mine.copy_(shard.source)  # the user may have written parameters
+            if not shard.whole:
+                shard.mine.copy_(shard.source)  # the user may have written parameters
             for part in shard.parts:
                 if part.slot.used:
                     part.parameter.grad = part.gradient

@@ -6,6 +6,8 @@
 
 A part is what a shard has of one parameter. To the optimizer it is a parameter of its own, so that
 groups, frozen and unused parameters stay what they are.
+
+A short bucket is not divided: the shard of every rank is all of it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from typing import Any
 
 from weft.train.sync.layout import Bucket, Slot, symmetric
 
+WHOLE = 128 << 10
+"""Bytes of a bucket that is not divided. Its update is short beside the collective that it saves.
+DeepSpeed's ZeRO has "persistent" parameters for the same reason."""
 # State that is one number for a parameter, also if the parameter has one element.
 _NUMBERS = ("step", "eta", "mu", "mu_product")
 
@@ -45,36 +50,46 @@ class Shard:
     source: Any = field(repr=False)
     """This rank's part of `parameters`."""
     parts: list[Part] = field(default_factory=list)
+    whole: bool = False
+    """Every rank has all of it, and `mine` is `parameters`."""
 
 
 def make_shard(bucket: Bucket, rank: int, ranks: int) -> Shard:
     """Moves the bucket's parameters into memory of its own. Their values stay."""
     import torch
 
-    length = bucket.length // ranks
     flat = symmetric(bucket.length, bucket.dtype)
-    shard = Shard(
-        bucket,
-        flat,
-        symmetric(length, bucket.dtype),
-        symmetric(length, bucket.dtype),
-        flat[rank * length : (rank + 1) * length],
-    )
+    if is_whole(bucket):
+        begin, end = 0, bucket.length
+        gradient = symmetric(bucket.length, bucket.dtype)
+        shard = Shard(bucket, flat, flat, gradient, flat, whole=True)
+    else:
+        length = bucket.length // ranks
+        begin, end = rank * length, (rank + 1) * length
+        mine, gradient = (symmetric(length, bucket.dtype) for _ in range(2))
+        shard = Shard(bucket, flat, mine, gradient, flat[begin:end])
     for slot in bucket.slots:
         place = slot.place(flat)
         place.copy_(slot.parameter.detach())
         slot.parameter.data = place
-        first, last = range_of(slot, bucket, rank, ranks)
+        first, last = slot.range_within(begin, end)
         if first < last:
-            start = slot.start + first - rank * length
+            start = slot.start + first - begin
             here = slice(start, start + last - first)
             parameter = torch.nn.Parameter(shard.mine[here])
             shard.parts.append(Part(slot, first, last, parameter, shard.gradient[here]))
     return shard
 
 
+def is_whole(bucket: Bucket) -> bool:
+    """Whether the bucket is too short to be divided."""
+    return bucket.length * bucket.dtype.itemsize <= WHOLE
+
+
 def range_of(slot: Slot, bucket: Bucket, rank: int, ranks: int) -> tuple[int, int]:
-    """The elements of a slot's memory that are in a rank's shard: [first, last)."""
+    """The elements [first, last) of a slot's memory that a rank speaks for. Each has one rank."""
+    if is_whole(bucket):
+        return (0, slot.count) if rank == 0 else (0, 0)
     length = bucket.length // ranks
     return slot.range_within(rank * length, (rank + 1) * length)
 
