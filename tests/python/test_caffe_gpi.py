@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts" / "results"))
 
+from hiding import tables
 from hiding.figures import goals, hidden, hidden_in_pairs, starts_of_forward
 from hiding.schedule import Layer, best_step, layers_of
 
@@ -46,7 +47,8 @@ def steps(how, *seconds, model="alexnet", rate="1 Gbit/s", place="2 x 1"):
 
 def pairs(how, against, *seconds, rate="1 Gbit/s"):
     turn = {"part": "pairs", "model": "alexnet", "rate": rate, "place": "2 x 1", "how": how}
-    return {"turn": turn | {"against": against}, "seconds": [list(pair) for pair in seconds]}
+    seconds = [list(pair) for pair in seconds]
+    return {"turn": turn | {"against": against}, "seconds": seconds, "wait": "step"}
 
 
 def test_hidden_is_what_is_gone_of_what_can_go():
@@ -75,6 +77,13 @@ def test_a_goal_that_is_missed_is_said_to_be():
     assert met["AlexNet, 1 Gbit/s, 2 x 1: sharded over DDP on Weft"] is True
     assert met["AlexNet, 1 Gbit/s, 2 x 1: tree over allreduce"] is False
     assert met["allreduce on 2 x 2, 1 Gbit/s: speed over DDP on Gloo"] is None
+
+
+def test_pairs_say_their_range_and_when_updates_came():
+    rows = [pairs("sharded", "DDP on Weft", (5.0, 1.0), (1.0, 1.0), (2.04, 2.0))]
+    said = tables.pairs([*rows, pairs("allreduce", "DDP on Weft", (1.0, 2.0))])
+    row = "| AlexNet, 1 Gbit/s, 2 x 1 | 0.500 (0.50 to 0.50), step | 1.020 (1.00 to 5.00), step |"
+    assert row in said
 
 
 def test_how_long_after_backward_the_next_forward_pass_begins():

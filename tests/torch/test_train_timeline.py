@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from unittest.mock import patch
 
 import pytest
 
@@ -16,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 import weft  # noqa: E402
 from weft.errors import Unsupported  # noqa: E402
 from weft.train import GradientSync  # noqa: E402
+from weft.train.sync import shards  # noqa: E402
 from weft.train.tracing.recorder import COMMUNICATION, COMPUTE, WAIT, WORKER, active  # noqa: E402
 from weft.train.tracing.trace import common, length, read_trace  # noqa: E402
 
@@ -152,7 +154,7 @@ def test_one_process_without_a_group(tmp_path):
 
 
 def synchronized(job, strategy, path):
-    with world(job):
+    with world(job), patch.object(shards, "WHOLE", 0):
         model = network()
         sync = GradientSync(model, torch.optim.SGD(model.parameters(), lr=0.1), strategy)
         for recorded in (False, True):

@@ -49,6 +49,13 @@ def pair(rows: list[Row], where: Where, how: str, other: str) -> list[list[float
     return [one for row in own for one in row["seconds"]]
 
 
+def wait(rows: list[Row], where: Where, how: str, other: str) -> str:
+    """When GradientSync chose to wait in this pair."""
+    model, rate, place = where
+    own = of_turn(rows, part="pairs", model=model, rate=rate, place=place, how=how, against=other)
+    return ", ".join(row["wait"] for row in own)
+
+
 def ratio(rows: list[Row], where: Where, how: str, other: str) -> float | None:
     """The median of the pairs' ratios."""
     found = pair(rows, where, how, other)

@@ -97,7 +97,10 @@ def hidden(rows: list[Row]) -> str:
 
 
 def pairs(rows: list[Row]) -> str:
-    """The ratio of two ways in one job: the median of all pairs, and the least and the greatest."""
+    """The ratio of two ways in one job: the median of all pairs, the least and the greatest.
+
+    And the `wait` that the first way has chosen.
+    """
     lines = []
     places = [where for model in MODELS for where in figures.compared_places(rows, model)]
     for where in places:
@@ -105,7 +108,9 @@ def pairs(rows: list[Row]) -> str:
         for how, other in PAIRS_OF_TWO:
             each = sorted(a / b for a, b in figures.pair(rows, where, how, other))
             middle = figures.ratio(rows, where, how, other)
-            cells.append(f"{middle:.3f} ({each[0]:.2f} to {each[-1]:.2f})" if middle else "")
+            wait = figures.wait(rows, where, how, other)
+            said = f"{middle:.3f} ({each[0]:.2f} to {each[-1]:.2f}), {wait}" if middle else ""
+            cells.append(said)
         lines.append(cells)
     head = [f"{how} over {other}" for how, other in PAIRS_OF_TWO]
     return table(["", *head], lines)
