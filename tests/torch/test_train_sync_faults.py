@@ -23,6 +23,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import weft  # noqa: E402
 from weft.train import GradientSync  # noqa: E402
+from weft.train.sync.wait_choice import BLOCK, FIRST  # noqa: E402
 
 from launch import Team  # noqa: E402
 
@@ -166,18 +167,18 @@ def test_after_an_error_it_is_dead(team):
         assert all("last.bias" in text for text in texts)
 
 
-def killed(job, strategy, place):
-    """Rank 1 dies in its fourth step; the others report what they get."""
+def killed(job, strategy, place, last):
+    """Rank 1 dies in its step `last`; the others report what they get."""
     prepare(job)
     model = Convolutions()
     optimizer = torch.optim.Adam(model.parameters())
-    sync = GradientSync(model, optimizer, strategy, group=job.communicator(), bucket_bytes=4000)
 
     def die(number, here):
-        if (job.rank, number, here) == (1, 3, place):
+        if (job.rank, number, here) == (1, last, place):
             os.kill(os.getpid(), signal.SIGKILL)
 
     def train():
+        sync = GradientSync(model, optimizer, strategy, group=job.communicator(), bucket_bytes=4000)
         for number in range(200):
             loss = loss_of(model, *share(job, number))
             die(number, "before backward")
@@ -192,12 +193,17 @@ def killed(job, strategy, place):
     return type(raised.value).__name__
 
 
+# Steps that leave updates to the next forward pass, and in the trial of `wait` one that does not.
+LAST = [3, FIRST + BLOCK + 1]
+
+
+@pytest.mark.parametrize("last", LAST)
 @pytest.mark.parametrize("place", ["before backward", "before step", "after step"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_rank_that_dies(strategy, place):
+def test_a_rank_that_dies(strategy, place, last):
     with Team(3) as team:
         team.kill(1, 0)  # it is not held against the team how this rank ends
-        team.start(killed, strategy, place)
+        team.start(killed, strategy, place, last)
         outcomes = team.finish(60)
     for rank in (0, 2):
         assert outcomes[rank].value in ("PeerLost", "Aborted"), outcomes[rank].story()

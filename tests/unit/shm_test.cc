@@ -108,6 +108,48 @@ TEST(ShmDoorbell, LosesNoWakeUp) { play_ping_pong(0); }
 TEST(ShmDoorbell, LosesNoWakeUpInACrowd) { play_ping_pong(1); }
 TEST(ShmDoorbell, LosesNoWakeUpWhenACrowdComes) { play_ping_pong(1000); }
 
+// How often, of so many rounds, who goes to sleep did not see the message of who rings, and who
+// rings did not see that somebody goes to sleep.
+std::uint32_t both_missed(bool crowd, std::uint32_t rounds) {
+  Doorbell door{};
+  alignas(kLine) std::atomic<std::uint32_t> message{0};
+  struct alignas(kLine) Place {
+    std::atomic<std::uint32_t> at{0};
+  };
+  Place ringer, sleeper;
+  const auto meet = [](Place& own, Place& other, std::uint32_t at) {
+    own.at.store(at);
+    for (int looks = 0; other.at.load() < at; ++looks)
+      if (looks > 2000) std::this_thread::yield();
+  };
+  if (crowd) expect_crowd(door);
+  std::thread rings([&] {
+    for (std::uint32_t n = 1; n <= rounds; ++n) {
+      meet(ringer, sleeper, 2 * n);
+      message.store(n, std::memory_order_relaxed);
+      ring(door);
+      meet(ringer, sleeper, 2 * n + 1);
+    }
+  });
+  std::uint32_t missed = 0;
+  for (std::uint32_t n = 1; n <= rounds; ++n) {
+    meet(sleeper, ringer, 2 * n);
+    const std::uint32_t bell = announce(door);
+    const bool saw = message.load(std::memory_order_relaxed) == n;
+    meet(sleeper, ringer, 2 * n + 1);
+    missed += !saw && door.bell.load() == bell;
+    retire(door);
+  }
+  rings.join();
+  return missed;
+}
+
+TEST(ShmDoorbell, OneOfTheTwoSeesTheOther) {
+  if (!register_heavy_fence()) GTEST_SKIP() << "the kernel has no membarrier";
+  EXPECT_EQ(both_missed(false, 10'000), 0u);
+}
+TEST(ShmDoorbell, OneOfTheTwoSeesTheOtherInACrowd) { EXPECT_EQ(both_missed(true, 50'000), 0u); }
+
 // A socket with the name of a fabric, behind which there is none.
 class FalseFabric {
  public:
