@@ -45,7 +45,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from leftovers import MARK, SHARED_MEMORY, command, living, mapped_by_anyone, shared_memory
+from leftovers import MARK, OF_MPI, command, left_in_shared_memory, living, shared_memory
 from nursery import Forked, Nursery
 from rank import Job as Job  # tests take it from here
 
@@ -304,8 +304,8 @@ class Team:
 
     def _files_left(self) -> list[str]:
         complaints = []
-        for name in shared_memory() - self._shared_before:
-            if not mapped_by_anyone(SHARED_MEMORY / name):
+        for name in left_in_shared_memory(self._shared_before):
+            if not name.startswith(OF_MPI):
                 complaints.append(f"/dev/shm/{name} is left")
         for path in (self._root / "tmp").iterdir():
             complaints.append(f"{path.name} is left in TMPDIR")

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
+# What jobs of MPI and OpenSHMEM make there. Of those that a test kills, some stays until its end.
+OF_MPI = ("mpich_shm", "Intel_MPI", "vader_segment", "sm_segment", "ucx_shm")
 # In the environment of a team's processes, and so of all that they start.
 MARK = "WEFT_TEST_TEAM"
 
 
 def shared_memory() -> set[str]:
     return set(os.listdir(SHARED_MEMORY)) if SHARED_MEMORY.is_dir() else set()
+
+
+def left_in_shared_memory(before: set[str]) -> list[str]:
+    """Names that are there, were not there before, and have no user.
+
+    Another program's shared memory is its own affair. Between making and mapping its memory, or
+    unmapping and removing it, it has no user for a moment. So this looks again.
+    """
+    left = _unused(shared_memory() - before)
+    end = time.monotonic() + 2
+    while left and time.monotonic() < end:
+        time.sleep(0.05)
+        left = [name for name in _unused(set(left)) if (SHARED_MEMORY / name).exists()]
+    return left
+
+
+def _unused(names: set[str]) -> list[str]:
+    return sorted(name for name in names if not _mapped_by_anyone(SHARED_MEMORY / name))
 
 
 def living(mark: str, sessions: set[int]) -> list[int]:
@@ -30,8 +51,7 @@ def command(pid: int) -> str:
     return _read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace")
 
 
-def mapped_by_anyone(path: Path) -> bool:
-    """Another program's shared memory is its own affair; a leftover has no user."""
+def _mapped_by_anyone(path: Path) -> bool:
     return any(str(path).encode() in _read(pid, "maps") for pid in _processes())
 
 

@@ -15,6 +15,13 @@ os.environ["WEFT_TUNING"] = "none"  # what was measured for this user decides no
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items):
+    """A file's tests run in one process, and so do all those of MPI's jobs (`left_behind.py`)."""
+    for item in items:
+        jobs = item.path.parent.name in ("mpi", "shmem")
+        item.add_marker(pytest.mark.xdist_group("jobs" if jobs else str(item.path)))
+
+
 # They serve all modules: to import torch takes each rank two seconds of a core.
 @pytest.fixture(scope="session")
 def _teams():

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from leftovers import SHARED_MEMORY, mapped_by_anyone, shared_memory
-
-THEIRS = ("mpich_shm", "Intel_MPI", "vader_segment", "sm_segment", "ucx_shm")
+from leftovers import OF_MPI, SHARED_MEMORY, left_in_shared_memory, shared_memory
 
 
 @pytest.fixture(autouse=True)
 def remove_what_is_left():
     before = shared_memory()
     yield
-    for name in shared_memory() - before:
-        path = SHARED_MEMORY / name
-        if name.startswith(THEIRS) and not mapped_by_anyone(path):
-            path.unlink(missing_ok=True)
+    for name in left_in_shared_memory(before):
+        if name.startswith(OF_MPI):
+            (SHARED_MEMORY / name).unlink(missing_ok=True)

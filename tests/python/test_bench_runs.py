@@ -31,13 +31,23 @@ def samples(*lines):
     return f"printf '%s\\n' {' '.join(repr(line) for line in lines)} > $1/samples.$2"
 
 
+# In the environment of all that these tests start: other bursts may run beside them.
+OURS = f"BURSTS_OF={os.getpid()}"
+
+
+@pytest.fixture(autouse=True)
+def mark_as_ours(monkeypatch):
+    monkeypatch.setenv(*OURS.split("="))
+
+
 def marked():
-    """Processes of any burst that are alive."""
-    found = []
+    """Processes of any burst of these tests that are alive."""
+    found, wanted = [], (b"WEFT_BENCH_BURST=", OURS.encode())
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             try:
-                if b"WEFT_BENCH_BURST=" in (folder / "environ").read_bytes():
+                environment = (folder / "environ").read_bytes()
+                if all(one in environment for one in wanted):
                     found.append(int(folder.name))
             except OSError:
                 pass

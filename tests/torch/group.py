@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import torch
 import torch.distributed as dist
 
+_kept: list[dist.ProcessGroup] = []
+
 
 @contextlib.contextmanager
 def world(job, timeout: float = 60.0, backend: str = "weft") -> Iterator[dist.ProcessGroup]:
@@ -20,6 +22,10 @@ def world(job, timeout: float = 60.0, backend: str = "weft") -> Iterator[dist.Pr
     store = dist.FileStore(os.path.join(job.directory, "torch"), job.size)
     limit = datetime.timedelta(seconds=timeout)
     dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.size, timeout=limit)
+    # A DistributedDataParallel that is the last to hold a group of Gloo waits for its threads with
+    # the interpreter's lock, which one of them may want (torch 2.13). So the group lives on until
+    # the next one is made.
+    _kept[:] = [dist.group.WORLD] if backend == "gloo" else []
     try:
         yield dist.group.WORLD
     finally:

@@ -1,9 +1,12 @@
 #include "fabric/mpi/library.h"
 
 #include <unistd.h>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "fabric/mpi/find.h"
 #include "fabric/mpi/launcher.h"
@@ -17,10 +20,22 @@ namespace {
 const Mpi* ours = nullptr;
 pid_t initialiser = 0;
 
+std::optional<Comm> of_all;
+
+void wait_for_all(const Mpi& mpi) {
+  constexpr auto patience = std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  Request all_are_here = mpi.ibarrier(*of_all);
+  while (!mpi.test(all_are_here) && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 void finalise_ours() {
   if (!ours || ::getpid() != initialiser) return;
   try {
-    if (!ours->finalized()) ours->finalize();
+    if (ours->finalized()) return;
+    if (of_all) wait_for_all(*ours);
+    ours->finalize();
   } catch (const Error& error) {
     std::fprintf(stderr, "weft: %s\n", error.what());  // exit() has nobody to throw to
   }
@@ -108,6 +123,8 @@ const Mpi& start() {
 }
 
 }  // namespace
+
+void finalise_together(Comm all) { of_all = all; }
 
 const Mpi& library() {
   static const Mpi& started = start();

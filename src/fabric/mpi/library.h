@@ -17,6 +17,11 @@ namespace weft::mpi {
 // no library, two of them, an unknown one, one of another launcher, one that is finalised, too low
 // a thread level. Thread safe.
 const Mpi& library();
+// All ranks of the job have this communicator, which is never freed. What Weft has initialised, it
+// finalises once all have come there, or ten seconds later. Until then what was sent goes on: a
+// rank that stood still hears that the others have given up. Intel MPI's MPI_Finalize sends nothing
+// more.
+void finalise_together(Comm all);
 // Held around all calls of the library that Weft makes.
 using mail::library_mutex;
 

@@ -40,7 +40,9 @@ struct MpiFabric::Joined {
   const Comm comm;
 };
 
-MpiFabric::MpiFabric() : MpiFabric(library(), library().world()) {}
+MpiFabric::MpiFabric() : MpiFabric(Joined(library(), library().world())) {
+  finalise_together(natives_.comms()->parent);
+}
 
 MpiFabric::MpiFabric(const Mpi& mpi, Comm comm) : MpiFabric(Joined(mpi, comm)) {}
 
