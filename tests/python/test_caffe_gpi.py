@@ -69,7 +69,8 @@ def test_hidden_is_what_is_gone_of_what_can_go():
 
 
 def test_a_goal_that_is_missed_is_said_to_be():
-    rows = [steps("DDP on Gloo", 2.0), steps("allreduce", 1.0), steps("tree", 1.2),
+    rows = [steps("DDP on Gloo", 2.0), steps("allreduce", 1.0), steps("tree", 1.0),
+            pairs("tree", "allreduce", (1.2, 1.0), (1.0, 1.0), (2.4, 2.0)),
             pairs("allreduce", "DDP on Weft", (1.0, 2.0), (1.04, 1.0), (2.2, 2.0)),
             pairs("sharded", "DDP on Weft", (5.0, 1.0), (1.0, 1.0), (2.04, 2.0))]  # fmt: skip
     met = {words: is_met for words, _, _, is_met in goals(rows)}

@@ -6,6 +6,8 @@ import io
 import random
 import threading
 import time
+from types import SimpleNamespace
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -30,6 +32,7 @@ from weft.train.sync import tree_memory  # noqa: E402
 from weft.train.sync.tree_outbox import Outbox  # noqa: E402
 from weft.train.sync.tree_shape import (  # noqa: E402
     branches,
+    flat_shape,
     gradient_children,
     gradient_parent,
     model_children,
@@ -187,8 +190,7 @@ def packed(*what) -> bytes:
 def in_pieces(job, make, options, nbytes, checkpoint=None):
     """Three steps in pieces of `nbytes` bytes; the parameters, and the optimizer's state."""
     prepare(job)
-    tree_memory.PIECE, usual = nbytes, tree_memory.PIECE
-    try:
+    with patch.multiple(tree_memory, PIECE=nbytes, LONG_PIECE=nbytes):
         model = Convolutions()
         stepper = make_optimizer(make, model)
         with synchronized(job, model, stepper, "tree", **options) as sync:
@@ -207,8 +209,6 @@ def in_pieces(job, make, options, nbytes, checkpoint=None):
             whole = sync.state_dict()
             assert job.rank or equal(stepper.state_dict()["state"], whole["state"])
             return content(model), packed(whole["state"])
-    finally:
-        tree_memory.PIECE = usual
 
 
 def make_optimizer(make, model):
@@ -284,8 +284,7 @@ def places(job):
 def written(job, update):
     """Parameters are written right after finish(), while pieces of them may still wait."""
     prepare(job)
-    tree_memory.PIECE, usual = 64, tree_memory.PIECE
-    try:
+    with patch.multiple(tree_memory, PIECE=64, LONG_PIECE=64):
         model = Convolutions()
         stepper = make_optimizer("SGD", model)
         with synchronized(job, model, stepper, "tree", update=update, bucket_bytes=1) as sync:
@@ -297,8 +296,6 @@ def written(job, update):
                 sync.zero_grad()
                 scale(model)
             return content(model)
-    finally:
-        tree_memory.PIECE = usual
 
 
 def scale(model):
@@ -365,3 +362,16 @@ def test_parameters_are_not_whole_before_step(team, number):
 
 def halfway_of(job, number):
     return halfway(job, WHOLE[number])
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "longest", "pieces"),
+    [(4, 4, 1), (1724320, 1 << 20, 2), (24 << 20, 24 << 16, 16), (151 << 20, 4 << 20, 38)],
+)
+def test_long_buckets_have_longer_pieces(nbytes, longest, pieces):
+    bucket = Mock(length=nbytes // 4, dtype=torch.float32)
+    places = tree_memory.Places(SimpleNamespace(buckets=[bucket]), flat_shape(0, 2), cut=True)
+    assert len(places.pieces) == pieces
+    assert max(4 * (piece.last - piece.first) for piece in places.pieces) == longest
+    assert [piece.first for piece in places.pieces[1:]] == [p.last for p in places.pieces[:-1]]
+    assert places.pieces[-1].last == bucket.length

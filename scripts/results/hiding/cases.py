@@ -42,7 +42,9 @@ SKEW = 0.5  # seconds that one rank stands still in each step
 
 # Ways whose times are close, beside what they are compared with.
 PAIRS = [(ALLREDUCE, WEFT), (SHARDED, WEFT)]
-PAIRS_OF_TWO = [*PAIRS, (ALLREDUCE, PHASES)]  # on 2 x 1
+PAIRS_OF_TWO = [(ALLREDUCE, PHASES)]  # on 2 x 1
+PAIRS_OF_ALEXNET = [(TREE, ALLREDUCE)]
+EVERY_PAIR = [*PAIRS, *PAIRS_OF_TWO, *PAIRS_OF_ALEXNET]
 # How many pairs, and steps of each, by model and rate.
 PAIR_STEPS = {
     ("alexnet", "1 Gbit/s"): (3, 3), ("alexnet", "10 Gbit/s"): (16, 4),
@@ -82,7 +84,11 @@ def pairs_turns(_: Amount) -> list[Row]:
         for place in BETWEEN_HOSTS
         for model in MODELS
         for rate in RATES
-        for how, other in (PAIRS_OF_TWO if place == "2 x 1" else PAIRS)
+        for how, other in [
+            *PAIRS,
+            *(PAIRS_OF_TWO if place == "2 x 1" else []),
+            *(PAIRS_OF_ALEXNET if model == "alexnet" else []),
+        ]
     ]
 
 

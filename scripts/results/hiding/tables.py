@@ -9,12 +9,12 @@ from hiding.cases import (
     BF16,
     COPIES,
     EQUAL_HOWS,
+    EVERY_PAIR,
     GLOO,
     GLOO_BF16,
     HOWS,
     HOWS_AT,
     MODELS,
-    PAIRS_OF_TWO,
     PHASES,
     SKEWED,
     Row,
@@ -105,14 +105,14 @@ def pairs(rows: list[Row]) -> str:
     places = [where for model in MODELS for where in figures.compared_places(rows, model)]
     for where in places:
         cells = [f"{NAMES[where[0]]}, {where[1]}, {where[2]}"]
-        for how, other in PAIRS_OF_TWO:
+        for how, other in EVERY_PAIR:
             each = sorted(a / b for a, b in figures.pair(rows, where, how, other))
             middle = figures.ratio(rows, where, how, other)
             wait = figures.wait(rows, where, how, other)
             said = f"{middle:.3f} ({each[0]:.2f} to {each[-1]:.2f}), {wait}" if middle else ""
             cells.append(said)
         lines.append(cells)
-    head = [f"{how} over {other}" for how, other in PAIRS_OF_TWO]
+    head = [f"{how} over {other}" for how, other in EVERY_PAIR]
     return table(["", *head], lines)
 
 

@@ -7,10 +7,9 @@
 
 The one-sided scheme of CaffeGPI (tree_shape.py names the paper and the trees), on a `weft.Window`.
 Both directions of a link carry data at the same time. A rank that has the whole model begins its
-next iteration, whatever the others do. Buckets are cut into pieces of 1 MiB, each of which goes up,
-is updated and comes down by itself. Of those that wait for a link, the first of the model goes
-first. An optimizer that is not element-wise updates whole buckets. Ranks of a node are joined
-first.
+next iteration, whatever the others do. Buckets are cut into pieces, each of which goes up, is
+updated and comes down by itself. Of those that wait for a link, the first of the model goes first.
+An optimizer that is not element-wise updates whole buckets. Ranks of a node are joined first.
 """
 
 from __future__ import annotations

@@ -22,7 +22,10 @@ from weft.train.sync.tree_shape import Shape
 from weft.window import Window
 
 PIECE = 1 << 20
-"""Bytes of a bucket that travel by themselves: a rank sends one on while the next one comes."""
+"""Bytes of a bucket that travel by themselves, at least: a rank sends a piece on while the next one
+comes. Each costs some work. So a long bucket has `PIECES`, of up to `LONG_PIECE` bytes."""
+PIECES = 16
+LONG_PIECE = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -42,15 +45,16 @@ class Places:
     """Offsets and signals of one rank's window. Any rank may compute those of any other."""
 
     def __init__(self, layout: Layout, shape: Shape, cut: bool) -> None:
-        """cut: into pieces of PIECE bytes. Else each bucket is one piece."""
+        """cut: buckets, into pieces. Else each bucket is one piece."""
         self.buckets = layout.buckets
         self.pieces: list[Piece] = []
         self.offsets: dict[Bucket, int] = {}
         self.bytes = 0
         for bucket in self.buckets:
             self.offsets[bucket] = self.bytes
-            self._cut(bucket, PIECE if cut else bucket.length * bucket.dtype.itemsize)
-            self.bytes += bucket.length * bucket.dtype.itemsize
+            nbytes = bucket.length * bucket.dtype.itemsize
+            self._cut(bucket, _piece(nbytes) if cut else nbytes)
+            self.bytes += nbytes
         self.shape = shape
         self.targets = [] if shape.parent is None else [shape.parent]
         self.targets += shape.receivers
@@ -123,6 +127,11 @@ class Places:
     def signals(self) -> int:
         """Of the window."""
         return self.awaited + 3 * len(self.buckets)
+
+
+def _piece(nbytes: int) -> int:
+    """Bytes of the pieces of a bucket of so many bytes."""
+    return max(PIECE, min(nbytes // PIECES, LONG_PIECE))
 
 
 class Memory:
