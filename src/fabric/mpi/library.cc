@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -22,12 +23,18 @@ pid_t initialiser = 0;
 
 std::optional<Comm> of_all;
 
-void wait_for_all(const Mpi& mpi) {
+void wait_for_all(const Mpi& mpi) try {
   constexpr auto patience = std::chrono::seconds(10);
   const auto end = std::chrono::steady_clock::now() + patience;
+  std::unique_lock lock(library_mutex());
   Request all_are_here = mpi.ibarrier(*of_all);
-  while (!mpi.test(all_are_here) && std::chrono::steady_clock::now() < end)
+  while (!mpi.test(all_are_here) && std::chrono::steady_clock::now() < end) {
+    lock.unlock();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    lock.lock();
+  }
+} catch (const Error&) {
+  // Somebody has died. What that means for the others is for MPI_Finalize to say.
 }
 
 void finalise_ours() {
