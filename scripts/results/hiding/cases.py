@@ -43,7 +43,7 @@ SKEW = 0.5  # seconds that one rank stands still in each step
 # Ways whose times are close, beside what they are compared with.
 PAIRS = [(ALLREDUCE, WEFT), (SHARDED, WEFT)]
 PAIRS_OF_TWO = [(ALLREDUCE, PHASES)]  # on 2 x 1
-PAIRS_OF_ALEXNET = [(TREE, ALLREDUCE)]
+PAIRS_OF_ALEXNET = [(TREE, ALLREDUCE)]  # LeNet has no goal for it
 EVERY_PAIR = [*PAIRS, *PAIRS_OF_TWO, *PAIRS_OF_ALEXNET]
 # How many pairs, and steps of each, by model and rate.
 PAIR_STEPS = {

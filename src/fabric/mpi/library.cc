@@ -21,7 +21,7 @@ namespace {
 const Mpi* ours = nullptr;
 pid_t initialiser = 0;
 
-std::optional<Comm> of_all;
+std::optional<Comm> of_all;  // see finalise_together()
 
 void wait_for_all(const Mpi& mpi) try {
   constexpr auto patience = std::chrono::seconds(10);
