@@ -16,8 +16,9 @@ class FarFabric : public Fabric {
   virtual void adopt(const SymmetricBlock& block, std::shared_ptr<void> memory) = 0;
   // Throws InvalidArgument if it was not adopted.
   virtual void disown(const SymmetricBlock& block) = 0;
-  // From now on calls `also` with every ring. Before the first open().
-  virtual void forward_rings(std::function<void()> also) = 0;
+  // From now on every ring is a call of `instead`, and nobody calls sleep(): threads sleep at the
+  // other fabric's bell, between announce() and retire() of both. Before the first open().
+  virtual void forward_rings(std::function<void()> instead) = 0;
 };
 
 }  // namespace weft

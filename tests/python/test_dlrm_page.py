@@ -22,7 +22,7 @@ def watch(**seconds: float) -> dict[str, float]:
 
 def row(turn: dict, watches: list[dict], wire: int = 0, steps: int = 1) -> dict:
     """One block. Each rank takes as long as its stopwatch says."""
-    ranks = [{"took": one["step"], "wire": [wire, wire // 2], "watch": one} for one in watches]
+    ranks = [{"took": one["step"], "wire": wire, "watch": one} for one in watches]
     return {"turn": turn, "blocks": [{"steps": steps, "ranks": ranks}], "owned": [3, 2],
             "minibatch": 100, "vector_bytes": 1000, "processor": "a processor"}  # fmt: skip
 

@@ -1,5 +1,6 @@
 """One training step."""
 
+import weakref
 from collections.abc import Iterable
 
 import torch
@@ -55,9 +56,12 @@ class Trainer:
         dense = self.model.dense_module
         self._dense_sgd = sgd(dense.parameters(), lr)
         self._table_sgd = sgd(self.model.tables.parameters(), lr / split.ranks)
+        self._waits_in_backward = split.ranks > 1 and strategy == "ddp" and not blocking
+        self._tables_ready = 0
+        if self._waits_in_backward:
+            self._update_tables_in_backward()
         self.stopwatch.watch_gradients(list(self.model.parameters()))
         self._sync = None
-        self._waits_in_backward = split.ranks > 1 and strategy == "ddp" and not blocking
         if split.ranks > 1 and strategy == "ddp":
             # Most gradients are the top perceptron's, which are ready first. In long buckets they
             # would wait for those of the bottom one.
@@ -70,6 +74,7 @@ class Trainer:
 
     def step(self, batch: Minibatch) -> torch.Tensor:
         """The loss of this rank's records, before the update."""
+        self._tables_ready = 0  # those that have their gradient
         with self.stopwatch.measure("step"):
             with self.stopwatch.measure("forward"):
                 loss = loss_of(self.model(batch), batch.labels)
@@ -78,10 +83,28 @@ class Trainer:
                 self.stopwatch.after_backward()
             trained = self._sync or self._dense_sgd
             trained.step()
-            self._table_sgd.step()
+            if not self._waits_in_backward:
+                self._table_sgd.step()
             trained.zero_grad()
             self._table_sgd.zero_grad()
         return loss.detach()
+
+    def _update_tables_in_backward(self) -> None:
+        """The tables then learn while the gradients of the perceptrons travel."""
+        tables = list(self.model.tables.parameters())
+        many = len(tables)
+        # A cycle would keep DDP and its process group until the interpreter ends: Gloo aborts there.
+        trainer = weakref.ref(self)
+
+        def count(_: torch.Tensor) -> None:
+            me = trainer()
+            assert me is not None, "a backward pass without its trainer"
+            me._tables_ready += 1
+            if me._tables_ready == many:
+                me._table_sgd.step()
+
+        for table in tables:
+            table.register_post_accumulate_grad_hook(count)
 
     @torch.no_grad()
     def evaluate(self, batches: Iterable[Minibatch]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -15,9 +15,9 @@ HOSTS = [(place, rate) for rate in RATES for place in ("2 x 1", "2 x 2")]
 EVERYWHERE = NODE + HOSTS
 
 WEFT, GLOO, MPI, NATIVE, ALONE = "weft", "gloo", "mpi", "native", "alone"
-BARE = "bare"
+BARE, EMPTY = "bare", "empty"
 NAMES = {WEFT: "Weft", GLOO: "Gloo", MPI: "Weft on mpi", NATIVE: "MPI native", ALONE: "one process",
-         BARE: "plain TCP"}  # fmt: skip
+         BARE: "plain TCP", EMPTY: "Weft, empty"}  # fmt: skip
 BLOCKING, OVERLAPPING = "blocking", "overlapping"
 BOTH = (BLOCKING, OVERLAPPING)
 
@@ -89,7 +89,7 @@ def ways(where: tuple[str, str]) -> tuple[str, ...]:
 
 
 def further_turns(amount: Amount) -> list[Row]:
-    """Other configurations, MPI, other exchanges, one process.
+    """Other configurations, MPI, other exchanges, empty collectives, one process.
 
     Further rounds have Weft and Gloo on hosts, of the other configurations.
     """
@@ -113,6 +113,11 @@ def further_turns(amount: Amount) -> list[Row]:
     found += [turn("large", where, how, single, steps)
               for where in large for steps in BOTH for how in ways(where)]  # fmt: skip
     found += [turn("large", NODE[0], how, half, steps) for steps in BOTH for how in both]
+    halved = [("mlperf", where) for where in EVERYWHERE]
+    halved += [("small", NODE[0]), ("large", NODE[0])]
+    found += [turn(config, where, EMPTY, dtype, BLOCKING, round=number)
+              for number in range(amount.rounds) for config, where in halved
+              for dtype in (single, half)]  # fmt: skip
     found += [turn(config, ("1 x 1", ""), ALONE, dtype, BLOCKING)
               for config in SIZES for dtype in (single, half)]  # fmt: skip
     found += [turn(config, where, how, single, steps, round=number)

@@ -115,10 +115,12 @@ def narrower(rows: list[Row], turn: Row) -> float | None:
 
 
 def wire_bytes(rows: list[Row], turn: Row) -> float | None:
-    """Of a step, on the busiest link in its busier direction, with all headers."""
+    """Of a step, sent by the busiest host, with the head of every frame.
+
+    Two hosts: what one receives the other one has sent.
+    """
     found = [
-        max(nbytes for one in block["ranks"] for nbytes in one["wire"]) / block["steps"]
-        for block in blocks(rows, turn)
+        max(one["wire"] for one in block["ranks"]) / block["steps"] for block in blocks(rows, turn)
     ]
     return median(found) if found else None
 

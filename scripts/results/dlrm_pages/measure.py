@@ -19,6 +19,7 @@ from weft.bench.processes import burst, run_ranks
 
 PROGRAM = Path(__file__).resolve().parents[1] / "ranks" / "dlrm_rank.py"
 SECONDS = 240.0  # far more than a turn takes
+LARGE_FACTOR = 8  # the large model's steps take seconds, and one alone says little
 
 
 def trained(turn: Row, amount: Amount) -> Row:
@@ -54,14 +55,15 @@ def settings(turn: Row, amount: Amount) -> Row:
     """What the ranks are told."""
     told = {
         "part": turn["part"], "ranks": len(PLACES[turn["place"]]), "dtype": turn["dtype"],
-        "backend": "gloo" if turn["how"] == GLOO else "weft",
+        "how": turn["how"], "backend": "gloo" if turn["how"] == GLOO else "weft",
     }  # fmt: skip
     told |= {"exchange": turn.get("exchange", "alltoall")}
     if turn["part"] == "steps":
         large = turn["config"] == "large"
         told |= {
             "config": turn["config"], **SIZES[turn["config"]]._asdict(),
-            "blocking": turn["steps"] == "blocking", "seconds": amount.seconds,
+            "blocking": turn["steps"] == "blocking", "limited": turn["rate"] != "",
+            "seconds": amount.seconds * (LARGE_FACTOR if large else 1),
             "blocks": min(amount.blocks, 2 if large else amount.blocks), "warm": 1 if large else 2,
         }  # fmt: skip
     return told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlrm_pages import figures
-from dlrm_pages.cases import ALONE, BARE, BLOCKING, GLOO, NAMES, SIZES, Row
+from dlrm_pages.cases import ALONE, BARE, BLOCKING, EMPTY, GLOO, NAMES, SIZES, WEFT, Row
 from dlrm_pages.cells import DTYPES, NOTHING, cell
 from dlrm_pages.checks import auc, collectives, equal, memory
 from dlrm_pages.goals import goals
@@ -54,7 +54,7 @@ def steps(rows: list[Row], config: str, hosts: bool) -> str:
     """A line for each variant by alltoall."""
     lines = []
     for turn in _by_place(figures.turns(rows, config=config, exchange="alltoall")):
-        if turn["how"] == ALONE or bool(turn["rate"]) is not hosts:
+        if turn["how"] in (ALONE, EMPTY) or bool(turn["rate"]) is not hosts:
             continue
         lines.append([
             _where(turn), DTYPES[turn["dtype"]], turn["steps"], NAMES[turn["how"]],
@@ -123,14 +123,20 @@ def narrow(rows: list[Row]) -> str:
     """What bf16 leaves of blocking communication."""
     lines = []
     for turn in figures.turns(rows, dtype="bfloat16", steps=BLOCKING, exchange="alltoall"):
-        if turn["how"] == ALONE:
+        if turn["how"] in (ALONE, EMPTY):
             continue
-        both = [figures.communication(rows, turn | {"dtype": name})
-                for name in ("float32", "bfloat16")]  # fmt: skip
+        empty = _both_types(rows, turn | {"how": EMPTY}) if turn["how"] == WEFT else ["", ""]
         lines.append([
-            turn["config"], _where(turn), NAMES[turn["how"]],
-            *(digits(one) if one is not None else NOTHING for one in both),
-            cell(figures.narrower(rows, turn), "**{:.2f}**"),
+            turn["config"], _where(turn), NAMES[turn["how"]], *_both_types(rows, turn),
+            cell(figures.narrower(rows, turn), "**{:.2f}**"), *empty,
         ])  # fmt: skip
-    head = ["", "nodes x ranks", "", "float32, ms", "bf16, ms", "ratio"]
-    return table(head, lines or [[NOTHING, *[""] * 5]])
+    head = ["", "nodes x ranks", "", "float32, ms", "bf16, ms", "ratio", "float32, empty",
+            "bf16, empty"]  # fmt: skip
+    return table(head, lines or [[NOTHING, *[""] * 7]])
+
+
+def _both_types(rows: list[Row], turn: Row) -> list[str]:
+    """Communication of the blocking step, in float32 and in bf16."""
+    names = ("float32", "bfloat16")
+    both = [figures.communication(rows, turn | {"dtype": name}) for name in names]
+    return [digits(one) if one is not None else NOTHING for one in both]

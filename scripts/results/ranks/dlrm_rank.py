@@ -20,12 +20,16 @@ import torch
 import torch.distributed as dist
 from bare_steps import FAKE, BareSteps
 from dlrm_steps import Row, Steps, description, gathered
+from empty_steps import EmptySteps
 from torch.testing._internal.distributed.fake_pg import FakeStore
+
+
+KINDS = {"bare": BareSteps, "empty": EmptySteps}
 
 
 def steps(asked: Row, rank: int, ranks: int) -> Row:
     """Timed blocks of training steps."""
-    running = (BareSteps if asked["backend"] == FAKE else Steps)(asked, rank, ranks)
+    running = KINDS.get(asked["how"], Steps)(asked, rank, ranks)
     count = running.steps_in(asked["seconds"] / asked["blocks"], asked["warm"])
     blocks = [running.block(count) for _ in range(asked["blocks"])]
     memory = running.gathered(running.memory())

@@ -113,8 +113,8 @@ void MailFabric::disown(const SymmetricBlock& block) {
   if (!mark_.forked()) site_->disown(block);
 }
 
-void MailFabric::forward_rings(std::function<void()> also) {
-  site_->forward_rings(std::move(also));
+void MailFabric::forward_rings(std::function<void()> instead) {
+  site_->forward_rings(std::move(instead));
 }
 
 }  // namespace weft::mail

@@ -51,7 +51,7 @@ class MailFabric : public FarFabric {
 
   void adopt(const SymmetricBlock& block, std::shared_ptr<void> memory) override;
   void disown(const SymmetricBlock& block) override;
-  void forward_rings(std::function<void()> also) override;
+  void forward_rings(std::function<void()> instead) override;
 
  protected:
   const std::shared_ptr<Site>& site() const { return site_; }

@@ -99,13 +99,13 @@ std::shared_ptr<const void> Site::keeper(const std::byte* data) const {
 // === The bell ===
 
 std::uint32_t Site::announce() {
-  const std::uint32_t announced = weft::announce(doorbell_);
+  const std::uint32_t announced = bell_.announce();
   if (looker_) looker_->begin();
   return announced;
 }
 
 void Site::retire() {
-  weft::retire(doorbell_);
+  bell_.retire();
   if (looker_) looker_->end();
 }
 
@@ -114,19 +114,14 @@ void Site::sleep(std::uint32_t announced) {
   const int looks = natives_under_way.load(std::memory_order_relaxed) > 0 ? 1 : kLooks;
   for (int look = 0; look < looks && !progress(); ++look) {
     // relaxed: the caller looks again at what it waits for.
-    if (doorbell_.bell.load(std::memory_order_relaxed) != announced) break;
-    futex_wait(doorbell_.bell, announced, kLookEvery);
+    if (bell_.door().bell.load(std::memory_order_relaxed) != announced) break;
+    futex_wait(bell_.door().bell, announced, kLookEvery);
   }
   retire();
 }
 
-void Site::ring() {
-  weft::ring(doorbell_);
-  if (also_) also_();
-}
-
-void Site::forward_rings(std::function<void()> also) {
-  also_ = std::move(also);
+void Site::forward_rings(std::function<void()> instead) {
+  bell_.forward(std::move(instead));
   looker_ = std::make_unique<Looker>([this] {
     if (progress()) ring();
   });

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "fabric/doorbell.h"
+#include "fabric/bell.h"
 #include "fabric/mail/lane.h"
 #include "fabric/mail/looker.h"
 
@@ -40,9 +40,9 @@ class Site {
   std::uint32_t announce();
   void sleep(std::uint32_t announced);
   void retire();
-  void ring();
-  void expect_crowd() { weft::expect_crowd(doorbell_); }
-  void forward_rings(std::function<void()> also);
+  void ring() { bell_.ring(); }
+  void expect_crowd() { bell_.expect_crowd(); }
+  void forward_rings(std::function<void()> instead);
 
   const std::unique_ptr<Lines> lines;
   std::mutex& mutex;  // the lines': of the library, and of all lanes
@@ -61,8 +61,7 @@ class Site {
   std::vector<std::shared_ptr<Lane>> lanes_;  // all
   std::vector<Closed> closed_;                // of these
   std::map<const std::byte*, std::pair<std::size_t, std::shared_ptr<const void>>> memory_;
-  Doorbell doorbell_{};
-  std::function<void()> also_;
+  Bell bell_;
   std::unique_ptr<Looker> looker_;
 };
 

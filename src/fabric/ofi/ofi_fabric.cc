@@ -138,21 +138,21 @@ void OfiFabric::disown(const SymmetricBlock& block) {
   }
 }
 
-void OfiFabric::forward_rings(std::function<void()> also) { parts_.bell->forward(std::move(also)); }
+void OfiFabric::forward_rings(std::function<void()> instead) { parts_.bell->forward(std::move(instead)); }
 
 std::uint32_t OfiFabric::announce() {
   mark_.check();
   driver_->enter_sleep();
-  return weft::announce(parts_.bell->door());
+  return parts_.bell->announce();
 }
 
 void OfiFabric::sleep(std::uint32_t announced) {
-  weft::sleep(parts_.bell->door(), announced);
+  parts_.bell->sleep(announced);
   driver_->leave_sleep();
 }
 
 void OfiFabric::retire() {
-  weft::retire(parts_.bell->door());
+  parts_.bell->retire();
   driver_->leave_sleep();
 }
 
@@ -161,6 +161,6 @@ void OfiFabric::ring() {
   parts_.bell->ring();
 }
 
-void OfiFabric::expect_crowd() { weft::expect_crowd(parts_.bell->door()); }
+void OfiFabric::expect_crowd() { parts_.bell->expect_crowd(); }
 
 }  // namespace weft::ofi

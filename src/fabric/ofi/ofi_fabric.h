@@ -46,7 +46,7 @@ class OfiFabric final : public FarFabric {
 
   void adopt(const SymmetricBlock& block, std::shared_ptr<void> memory) override;
   void disown(const SymmetricBlock& block) override;
-  void forward_rings(std::function<void()> also) override;
+  void forward_rings(std::function<void()> instead) override;
 
   std::uint32_t announce() override;
   void sleep(std::uint32_t announced) override;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "fabric/ofi/net/bell.h"
+#include "fabric/bell.h"
 #include "fabric/ofi/net/port.h"
 #include "fabric/ofi/session/remote.h"
 

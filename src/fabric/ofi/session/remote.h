@@ -15,7 +15,7 @@
 
 #include "fabric/fabric.h"
 #include "fabric/life.h"
-#include "fabric/ofi/net/bell.h"
+#include "fabric/bell.h"
 #include "fabric/ofi/net/memory.h"
 #include "fabric/ofi/net/port.h"
 #include "fabric/ofi/session/address.h"
