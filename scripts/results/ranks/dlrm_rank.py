@@ -23,7 +23,6 @@ from dlrm_steps import Row, Steps, description, gathered
 from empty_steps import EmptySteps
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-
 KINDS = {"bare": BareSteps, "empty": EmptySteps}
 
 

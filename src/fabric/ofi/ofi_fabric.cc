@@ -138,7 +138,9 @@ void OfiFabric::disown(const SymmetricBlock& block) {
   }
 }
 
-void OfiFabric::forward_rings(std::function<void()> instead) { parts_.bell->forward(std::move(instead)); }
+void OfiFabric::forward_rings(std::function<void()> instead) {
+  parts_.bell->forward(std::move(instead));
+}
 
 std::uint32_t OfiFabric::announce() {
   mark_.check();

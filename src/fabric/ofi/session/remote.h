@@ -13,9 +13,9 @@
 #include <set>
 #include <string>
 
+#include "fabric/bell.h"
 #include "fabric/fabric.h"
 #include "fabric/life.h"
-#include "fabric/bell.h"
 #include "fabric/ofi/net/memory.h"
 #include "fabric/ofi/net/port.h"
 #include "fabric/ofi/session/address.h"
