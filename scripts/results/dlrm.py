@@ -1,6 +1,6 @@
 """Writes docs/results/dlrm.md's tables and plot: DLRM's training steps, over Weft, Gloo and MPI.
 
-From dlrm.jsonl. With --data it first measures what is not there yet (forty minutes; needs root,
+From dlrm.jsonl. With --data it first measures what is not there yet (about an hour; needs root,
 openmpi-bin, and `make peers` for the peers' collectives): hosts are network namespaces of this
 machine (testing/network.py). Each turn is written as soon as it is over, so a run that was stopped
 goes on where it was. Delete the file to measure all of it again.

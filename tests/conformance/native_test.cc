@@ -182,7 +182,9 @@ void time_out(bool asynchronous) {
         std::exception_ptr failure;
         try {
           if (asynchronous)
-            comm.submit(sum_of(x, y)).wait();
+            // Longer than the call's own timeout: a process that stands still for a second
+            // meanwhile would else see its wait end before the call.
+            comm.submit(sum_of(x, y)).wait(std::chrono::seconds(60));
           else
             comm.run(sum_of(x, y));
         } catch (...) {

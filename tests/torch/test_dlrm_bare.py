@@ -64,6 +64,6 @@ def test_the_wire_has_a_steps_bytes(place, kind):
     turn = cases.turn("mlperf", (place, "10 Gbit/s"), cases.BARE, "float32", kind)
     row = {"turn": turn, **trained(turn, cases.TRIAL)}
     payload = row["gradient_bytes"] + figures.alltoall_bytes(row)[1]
-    # Each frame's head is 66 bytes on 1448. What the first steps' rests still send counts, too.
+    # Each frame's head is 66 bytes on 1448. What earlier steps still send counts, too.
     assert 1.045 * payload <= figures.wire_bytes([row], turn) <= 1.25 * payload
     assert figures.parts([row], turn)["compute"] > 0

@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import itertools
 import sys
+import weakref
 
 import program
 import pytest
@@ -137,15 +138,39 @@ def events(job, blocking: bool) -> list[str]:
             setattr(exchange, name, lambda *a, n=said, f=inner: (seen.append(n), f(*a))[1])
         bottom.register_forward_hook(lambda *_: seen.append("bottom"))
         bottom[0].weight.register_post_accumulate_grad_hook(lambda _: seen.append("bottom back"))
+        for sgd, name in ((trainer._table_sgd, "tables"), (trainer._dense_sgd, "perceptrons")):
+            sgd.step = lambda n=name, f=sgd.step: (seen.append(n), f())
         trainer.step(part(PlantedClicks(TINY, 1).records(0), split, torch.float32))
         return seen
 
 
 def test_exchanges_run_under_the_bottom_perceptron(team) -> None:
     there, back = ["send", "bottom", "wait"], ["send_back", "bottom back", "wait"]
-    assert team(2).run(events, False) == [there + back] * 2
+    # The tables learn in the backward pass, while gradients of the perceptrons travel.
+    assert team(2).run(events, False) == [[*there, *back, "tables", "perceptrons"]] * 2
     blocking = ["send", "wait", "bottom", "wait", "send_back", "wait", "bottom back", "wait"]
-    assert team(2).run(events, True) == [blocking] * 2
+    assert team(2).run(events, True) == [[*blocking, "perceptrons", "tables"]] * 2
+
+
+def outlives_its_last_name(job, blocking: bool) -> bool:
+    """Whether a trainer that nobody names any more is there until garbage is collected."""
+    with world(job):
+        split = split_tables(TINY, job.rank, job.size)
+        trainer = Trainer(TINY, split, lr=0.1, blocking=blocking)
+        trainer.step(part(PlantedClicks(TINY, 1).records(0), split, torch.float32))
+        gone = weakref.ref(trainer)
+        gc.collect()
+        gc.disable()
+        del trainer
+        outlives = gone() is not None
+        gc.enable()
+        return outlives
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_a_trainer_goes_with_its_last_name(team, blocking) -> None:
+    # Else DDP has its process group until the interpreter ends, where Gloo aborts.
+    assert team(2).run(outlives_its_last_name, blocking) == [False, False]
 
 
 def tables_in_memory(job, dtype: str) -> list[int]:

@@ -12,6 +12,7 @@
 #include "base/futex.h"
 #include "base/membarrier.h"
 #include "base/unique_fd.h"
+#include "fabric/bell.h"
 #include "fabric/doorbell.h"
 #include "fabric/mapping.h"
 #include "fabric/shm/address.h"
@@ -66,23 +67,28 @@ TEST(ShmAddress, NamesTheObstacle) {
 
 // A ping-pong in which a lost wake-up would last ten seconds.
 // crowd: the round in which one side begins to expect a crowd; the other one follows. 0: neither.
-void play_ping_pong(std::uint32_t crowd) {
+// far: rings come through the bell of a far fabric.
+void play_ping_pong(std::uint32_t crowd, bool far = false) {
   if (!register_heavy_fence()) GTEST_SKIP() << "the kernel has no membarrier";
   constexpr std::uint32_t kRounds = 3000;
   struct Side {
     Doorbell door{};
+    Bell bell{};
     alignas(kLine) std::atomic<std::uint32_t> message{0};
   };
   Side sides[2];
+  for (Side& side : sides) side.bell.forward([&side] { ring(side.door); });
+  const auto ring_at = [far](Side& side) { far ? side.bell.ring() : ring(side.door); };
   std::atomic<int> lost{0};
   const auto play = [&](Side& own, Side& other, bool first) {
     for (std::uint32_t n = 1; n <= kRounds; ++n) {
       if (crowd > 0 && n == crowd + (first ? 0 : 1)) expect_crowd(own.door);
       if (first) {
         other.message.store(n, std::memory_order_release);
-        ring(other.door);
+        ring_at(other);
       }
       while (own.message.load(std::memory_order_acquire) != n) {
+        if (far) (void)own.bell.announce();
         const std::uint32_t bell = announce(own.door);
         if (own.message.load(std::memory_order_acquire) != n) {
           const auto start = Clock::now();
@@ -93,7 +99,7 @@ void play_ping_pong(std::uint32_t crowd) {
       }
       if (!first) {
         other.message.store(n, std::memory_order_release);
-        ring(other.door);
+        ring_at(other);
       }
     }
   };
@@ -107,6 +113,7 @@ void play_ping_pong(std::uint32_t crowd) {
 TEST(ShmDoorbell, LosesNoWakeUp) { play_ping_pong(0); }
 TEST(ShmDoorbell, LosesNoWakeUpInACrowd) { play_ping_pong(1); }
 TEST(ShmDoorbell, LosesNoWakeUpWhenACrowdComes) { play_ping_pong(1000); }
+TEST(ShmDoorbell, LosesNoWakeUpOfAFarFabric) { play_ping_pong(0, true); }
 
 // How often, in 0.3 s of rounds, who goes to sleep did not see the message of who rings, and who
 // rings did not see that somebody goes to sleep.

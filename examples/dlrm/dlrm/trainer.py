@@ -93,7 +93,7 @@ class Trainer:
         """The tables then learn while the gradients of the perceptrons travel."""
         tables = list(self.model.tables.parameters())
         many = len(tables)
-        # A cycle would keep DDP and its group until the interpreter ends, where Gloo aborts.
+        # Without a cycle DDP's process group goes with the trainer, and Gloo's must.
         trainer = weakref.ref(self)
 
         def count(_: torch.Tensor) -> None:

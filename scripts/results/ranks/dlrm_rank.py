@@ -19,11 +19,12 @@ import dlrm_training as training
 import torch
 import torch.distributed as dist
 from bare_steps import FAKE, BareSteps
+from dlrm_pages.cases import BARE, EMPTY
 from dlrm_steps import Row, Steps, description, gathered
 from empty_steps import EmptySteps
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-KINDS = {"bare": BareSteps, "empty": EmptySteps}
+KINDS = {BARE: BareSteps, EMPTY: EmptySteps}
 
 
 def steps(asked: Row, rank: int, ranks: int) -> Row:
