@@ -2,11 +2,13 @@
 // can be on this processor with slots and stores chosen freely. `bench_sketch DIRECTORY`, threads
 // of one process. An allreduce's algorithm names the choice, each word being optional:
 //
-//   slots=32,chunk=16K,send=string,result=string,lag=1
+//   slots=32,chunk=16K,send=string,result=string,lag=1,lent=1
 //
 // Places that each of the two streams turns through, also across calls; bytes of a chunk; the loop
 // that fills a slot with an input (plain, string, stream) and with a sum; how many chunks are sent
-// before the first is added up. It proves nothing, knows no errors, and sums float32 only.
+// before the first is added up; lent: whether a rank writes each second time where it has read the
+// other's message, so that who has read a slot last writes it next. It proves nothing, knows no
+// errors, and sums float32 only.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -28,7 +30,7 @@ using weft::kernels::Target;
 constexpr std::size_t kAllBytes = 64 << 20;  // of a stream's slots
 
 struct Choice {
-  std::size_t slots = 4, chunk = 64 << 10, lag = 1;
+  std::size_t slots = 4, chunk = 64 << 10, lag = 1, lent = 0;
   std::string send = "string", result = "string", fetch = "string";
 };
 
@@ -50,6 +52,8 @@ Choice parse(const std::string& text) {
       choice.chunk = number(value);
     else if (name == "lag")
       choice.lag = number(value);
+    else if (name == "lent")
+      choice.lent = number(value);
     else if (name == "send")
       choice.send = value;
     else if (name == "result")
@@ -128,34 +132,38 @@ class Sketch : public bench::Library {
     const std::size_t at = std::min(end, first + i * choice_.chunk);
     return {data_ + at, std::min(choice_.chunk, end - at)};
   }
-  std::byte* slot(const Stream& stream, std::size_t i) const {
-    return static_cast<std::byte*>(stream.slots.get()) +
+  // Of message i of `rank`.
+  std::byte* slot(const Stream* streams, std::size_t rank, std::size_t i) const {
+    const std::size_t turn = (done_ + i) / choice_.slots;
+    const std::size_t owner = choice_.lent ? (rank + turn) % 2 : rank;
+    return static_cast<std::byte*>(streams[owner].slots.get()) +
            (done_ + i) % choice_.slots * choice_.chunk;
   }
-  void fill(Stream& stream, std::size_t i, const std::string& way, Piece from) {
+  void fill(Stream* streams, std::size_t i, const std::string& way, Piece from) {
+    Stream& stream = streams[rank_];
     if (done_ + i >= choice_.slots) until(stream.taken, done_ + i + 1 - choice_.slots);
-    copy(way, slot(stream, i), from.data, from.bytes);
+    copy(way, slot(streams, rank_, i), from.data, from.bytes);
     stream.filled.store(done_ + i + 1, std::memory_order_release);
   }
 
-  void send(std::size_t i) { fill(shared_.sends[rank_], i, choice_.send, piece(1 - rank_, i)); }
+  void send(std::size_t i) { fill(shared_.sends, i, choice_.send, piece(1 - rank_, i)); }
 
   void add(std::size_t i) {
     Stream& from = shared_.sends[1 - rank_];
     until(from.filled, done_ + i + 1);
     const Piece mine = piece(rank_, i);
-    const Source sources[] = {{mine.data}, {slot(from, i)}};
+    const Source sources[] = {{mine.data}, {slot(shared_.sends, 1 - rank_, i)}};
     const Target targets[] = {{mine.data}};
     reduce_({sources, 2}, {targets, 1}, mine.bytes / sizeof(float), 1.0, Order::kFromLeft);
     from.taken.store(done_ + i + 1, std::memory_order_release);
-    fill(shared_.results[rank_], i, choice_.result, mine);
+    fill(shared_.results, i, choice_.result, mine);
   }
 
   void fetch(std::size_t i) {
     Stream& from = shared_.results[1 - rank_];
     until(from.filled, done_ + i + 1);
     const Piece theirs = piece(1 - rank_, i);
-    copy(choice_.fetch, theirs.data, slot(from, i), theirs.bytes);
+    copy(choice_.fetch, theirs.data, slot(shared_.results, 1 - rank_, i), theirs.bytes);
     from.taken.store(done_ + i + 1, std::memory_order_release);
   }
 

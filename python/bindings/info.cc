@@ -79,6 +79,7 @@ nb::dict model(const weft::ModelInfo& info) {
   row["known"] = info.known.c_str();
   row["reuse"] = info.reuse;
   row["reuse_to"] = info.reuse_to;
+  row["lend_to"] = info.lend_to;
   for (const auto& [name, bytes] : info.lengths) row[name.c_str()] = bytes;
   return row;
 }

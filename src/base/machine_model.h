@@ -55,10 +55,13 @@ struct Reuse {
   // Calls with a longer buffer leave it at the plan's slots: their own data push these out of the
   // reader's cache, and more places push out the data.
   std::size_t to = kNever;
+  // Messages of at most so many bytes, of ranks that send to each other, go in slots that their
+  // readers write next: each writes where it has just read. 0: none.
+  std::size_t lend_to = 0;
 };
 
 struct MachineModel {
-  std::string name;  // "zen5"; "unknown": a rule chose it
+  std::string name;  // "zen5"; "intel", "unknown": a rule chose it
   // Each rank's own.
   CopyProfile copies = {};
   Reuse reuse = {};

@@ -76,6 +76,8 @@ void read_numbers(const std::filesystem::path& file, const json& whole, MachineM
       model.reuse.span = length_of(file, whole, "reuse");
     else if (name == "reuse_to")
       model.reuse.to = length_of(file, whole, "reuse_to");
+    else if (name == "lend_to")
+      model.reuse.lend_to = length_of(file, whole, "lend_to");
     else if (field != length_fields().end())
       model.lengths.*field->value = length_of(file, whole, field->name);
     else

@@ -91,16 +91,45 @@ MachineModel model_of(const Known& known) {
   return {known.name, known.copies, known.reuse, known.lengths};
 }
 
-// Of a processor that nobody measured: strings where its maker says that they are fast, up to the
-// second cache, and never where the destination begins less than a line ahead of the source. Slots
-// span twice the second cache, in calls no longer than it. A longer span than needed cost nothing.
-MachineModel by_rule(const Processor& processor) {
-  MachineModel model{.name = "unknown", .reuse = {2 * processor.l2, processor.l2}};
-  if (!processor.fast_strings || processor.l2 == 0) return model;
+// Strings where the processor's maker says that they are fast, and never where the destination
+// begins less than a line ahead of the source.
+CopyProfile copies_by_rule(const Processor& processor, std::size_t below) {
+  CopyProfile copies;
+  if (!processor.fast_strings || processor.l2 == 0) return copies;
   const std::size_t from = processor.fast_short_strings ? 4_K : 8_K;
-  model.copies.rules.fill({.string_from = from, .string_below = processor.l2});
-  model.copies.ahead = 64;
-  return model;
+  copies.rules.fill({.string_from = from, .string_below = below});
+  copies.ahead = 64;
+  return copies;
+}
+
+// Of Intel's that no profile names, as measured on one of them. Slots that turned through more than
+// the second cache were dear to write there, and those that their last reader writes cheap.
+constexpr const char* kIntel = "intel";
+constexpr Lengths kIntelLengths = {.moved_chunk = 64_K,
+                                   .one_shot = 4_K,
+                                   .symmetric_one_shot = 4_K,
+                                   .allreduce_chunk = 64_K,
+                                   .allreduce_chunk_to = kNever,
+                                   .broadcast_ahead = 512_K,
+                                   .allreduce_in_place = 4_K + 1,
+                                   .reduce_in_place = 16_M,
+                                   .broadcast_in_place = kNever,
+                                   .symmetric_from = 8_K,
+                                   .loaded_to = 2_M};
+MachineModel of_intel(const Processor& processor) {
+  return {kIntel,
+          copies_by_rule(processor, kNever),
+          {.span = processor.l2 / 4, .lend_to = kNever},
+          kIntelLengths};
+}
+
+// Of any other. Slots span twice the second cache, in calls no longer than it; and on all
+// processors that were measured symmetric memory was no faster up to 4 KiB.
+MachineModel of_unknown(const Processor& processor) {
+  return {"unknown",
+          copies_by_rule(processor, processor.l2),
+          {.span = 2 * processor.l2, .to = processor.l2},
+          {.symmetric_from = 4_K + 1}};
 }
 
 constexpr LengthField kFields[] = {
@@ -130,17 +159,21 @@ MachineModel shipped_model(const Processor& processor) {
     if (processor.vendor == known.vendor && processor.family == known.family &&
         processor.model >= known.first_model && processor.model <= known.last_model)
       return model_of(known);
-  return by_rule(processor);
+  return processor.vendor == "GenuineIntel" ? of_intel(processor) : of_unknown(processor);
 }
 
 std::optional<MachineModel> model_named(const std::string& name) {
   for (const Known& known : kKnown)
     if (name == known.name) return model_of(known);
-  return std::nullopt;
+  if (name != kIntel) return std::nullopt;
+  Processor usual;
+  usual.fast_strings = usual.fast_short_strings = true;
+  usual.l2 = 2_M;
+  return of_intel(usual);
 }
 
 std::string model_names() {
-  std::set<std::string> names;
+  std::set<std::string> names{kIntel};
   for (const Known& known : kKnown) names.insert(known.name);
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;

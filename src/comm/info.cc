@@ -82,6 +82,7 @@ ModelInfo described_model() {
     info.name = model.name;
     info.reuse = model.reuse.span;
     info.reuse_to = model.reuse.to;
+    info.lend_to = std::min(model.reuse.lend_to, kLentBytes);
     for (const LengthField& field : length_fields())
       info.lengths.emplace_back(field.name, model.lengths.*field.value);
   } catch (const Error& error) {

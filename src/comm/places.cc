@@ -35,4 +35,15 @@ std::size_t places_of(const Binding& binding, const Reuse& reuse) {
                                  std::max<std::size_t>(1, kSlotBytes / all));
 }
 
+std::size_t lends_to(const Binding& binding, const Reuse& reuse) {
+  bool sends = false, receives = false;
+  for (const Section& section : binding.plan->program) {
+    for (const Step& step : section.steps) {
+      sends |= step.verb == Verb::kPut && step.peers.size() == 1;
+      receives |= step.verb == Verb::kWait;
+    }
+  }
+  return sends && receives ? std::min(reuse.lend_to, kLentBytes) : 0;
+}
+
 }  // namespace weft

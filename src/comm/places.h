@@ -14,4 +14,8 @@ namespace weft {
 // element and chunk are set.
 std::size_t places_of(const Binding& binding, const Reuse& reuse);
 
+// The longest message that goes in a slot which is lent: reuse.lend_to where this rank both sends
+// to one rank and receives, else 0.
+std::size_t lends_to(const Binding& binding, const Reuse& reuse);
+
 }  // namespace weft

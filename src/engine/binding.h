@@ -34,6 +34,9 @@ struct Binding {
   std::size_t wire = 1;         // the same in a narrow slot
   std::size_t chunk = 1;        // elements of a chunk
   std::size_t places = 1;       // that each slot turns through; each rank's own
+  // Messages of at most so many bytes, to one rank that sends as well, go in slots that are lent;
+  // each rank's own.
+  std::size_t lends_to = 0;
   kernels::ReduceFn reduce = nullptr;
   // For steps with a narrow slot; all other operands count as wide there; null: narrow slots are as
   // the buffers.

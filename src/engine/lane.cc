@@ -162,7 +162,7 @@ bool Lane::drained() {
   if (fate_->ended(*endpoint_)) return true;
   if (!try_own_idle()) return false;
   Release at_end{this};
-  return state_.slots.idle(*endpoint_);
+  return state_.slots.read(*endpoint_);
 }
 
 }  // namespace weft

@@ -39,7 +39,7 @@ void Run::confirm_reads() const {
 
 const std::byte* Run::received(const Operand& slot, std::size_t elements) {
   const int peer = peer_of(slot.rank), channel = channel_of(slot.channel);
-  const LaneState::Traffic& with = lane_->traffic(peer, channel);
+  LaneState::Traffic& with = lane_->traffic(peer, channel);
   if (with.credited == with.waited) [[unlikely]]
     refuse("reads a message of rank " + std::to_string(peer) + " that it has not received");
   const Delivery here = lane_->endpoint.payload(peer, channel, with.credited, out_.buffers);
@@ -48,6 +48,7 @@ const std::byte* Run::received(const Operand& slot, std::size_t elements) {
     refuse("reads " + std::to_string(elements) + " elements of a message of rank " +
            std::to_string(peer) + " with " + std::to_string(here.bytes) + " bytes");
   read_in_place_ |= here.in_place;
+  if (here.returned) with.back = here.data;
   return here.data;
 }
 

@@ -47,14 +47,24 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
     return true;
   }
   const Slots::Spot at = spot(step.channel);
-  Slot slot{lane_->slots.at(at.place), lane_->slots.where(at.place)};
+  const Slot own{lane_->slots.at(at.place), lane_->slots.where(at.place)};
+  Slot slot = to_lend(out);
+  if (!slot.data) slot = own;
   out.slot = &slot;
   aim(now, part, out);
   lane_->endpoint.prepare(out);
-  const bool slotted = std::ranges::any_of(out.readers, &Reader::holds_slot);
-  if (slotted && !slot_is_free(at, out.bytes)) return false;
+  if (!slot.lend || !readers_.front().lent) {
+    slot = own;
+    const bool slotted = std::ranges::any_of(out.readers, &Reader::holds_slot);
+    if (slotted && !slot_is_free(at, out.bytes)) return false;
+  }
   send(step, out, at);
   return true;
+}
+
+Slot Run::to_lend(const Outgoing& out) const {
+  if (out.bytes > binding_->lends_to || out.readers.size() != 1) return {};
+  return lane_->slots.to_lend();
 }
 
 // Where the source lies, and where the readers want it.
@@ -78,12 +88,14 @@ void Run::send(const Step& step, const Outgoing& out, Slots::Spot spot) {
   for (const Reader& reader : out.readers) {
     ++lane_->traffic(reader.peer, out.channel).posted;
     if (out.bytes <= kInlineBytes) continue;
-    if (reader.holds_slot)
+    if (reader.holds_slot && !reader.lent)
       lane_->slots.note(spot, out.bytes, reader.peer, out.channel, reader.number);
     if (reader.holds_source)
       unread_puts_.push_back({reader.peer, out.channel, reader.number, out.bytes});
   }
   lane_->endpoint.post(out);
+  if (out.readers.size() == 1 && out.readers[0].lent)
+    lane_->slots.lend(out.readers[0].peer, out.channel, out.readers[0].number, out.bytes);
   ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
 }
 

@@ -23,9 +23,10 @@ struct LaneState {
 
   // With one peer on one channel, both directions.
   struct Traffic {
-    std::uint64_t posted = 0;    // messages sent to the peer
-    std::uint64_t waited = 0;    // messages from the peer that were waited for
-    std::uint64_t credited = 0;  // of those, credited by us
+    std::uint64_t posted = 0;         // messages sent to the peer
+    std::uint64_t waited = 0;         // messages from the peer that were waited for
+    std::uint64_t credited = 0;       // of those, credited by us
+    const std::byte* back = nullptr;  // the message not credited lies in a slot that we had lent
   };
   Traffic& traffic(int peer, int channel) {
     return with[static_cast<std::size_t>(peer * kMaxChannels + channel)];
@@ -71,6 +72,8 @@ class Run {
   bool put(const Prepared& now, std::size_t chunk);
   // A message of this step, without a payload yet, to its peers.
   Outgoing& outgoing(const Step& step, std::size_t elements);
+  // A slot that is lent with the message; without data if it shall not be.
+  Slot to_lend(const Outgoing& out) const;
   void aim(const Prepared& now, const Span& part, Outgoing& out);
   void send(const Step& step, const Outgoing& out, Slots::Spot spot);
   bool signal(const Prepared& now);

@@ -19,7 +19,7 @@ SymmetricBlock ArenaPool::lease(Holder* holder) {
   } else if (holders_.size() >= kMostHeld) {
     block = take_idle();
   }
-  if (!block.data) block = fabric_->allocate(kSlotBytes, MemoryUse::kInternal);
+  if (!block.data) block = fabric_->allocate(Slots::kBytes, MemoryUse::kInternal);
   if (holder) holders_.push_back(holder);
   return block;
 }
@@ -70,11 +70,17 @@ void Slots::note(Spot spot, std::size_t bytes, int peer, int channel, std::uint6
   uses_.push_back({spot, bytes, peer, channel, number});
 }
 
-bool Slots::idle(Endpoint& endpoint) {
+Slot Slots::to_lend() const {
+  const std::optional<std::size_t> next = lent_.next();
+  if (!next) return {};
+  return {at(kSlotBytes + *next), where(kSlotBytes + *next), false, true};
+}
+
+bool Slots::read(Endpoint& endpoint) {
   std::erase_if(uses_, [&](const SlotUse& use) {
     return done(endpoint, use) || (endpoint.troubled() && !endpoint.lost(use.peer).empty());
   });
-  return uses_.empty();
+  return uses_.empty() && lent_.read(endpoint);
 }
 
 }  // namespace weft

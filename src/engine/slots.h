@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/lent.h"
 #include "fabric/fabric.h"
 
 namespace weft {
@@ -28,7 +29,7 @@ class ArenaPool {
   ArenaPool(const ArenaPool&) = delete;
   ArenaPool& operator=(const ArenaPool&) = delete;
 
-  // A block of kSlotBytes. With a `holder` it may be taken back, by give_idle(), until leave().
+  // A block of Slots::kBytes. With a `holder` it may be taken back, by give_idle(), until leave().
   // Throws what the fabric throws that has no more.
   SymmetricBlock lease(Holder* holder = nullptr);
   // The holder is asked no more.
@@ -55,6 +56,9 @@ class ArenaPool {
 // One thread at a time.
 class Slots {
  public:
+  // Those of the plans, then those to lend.
+  static constexpr std::size_t kBytes = kSlotBytes + LentSlots::kBytes;
+
   Slots() = default;
 
   bool leased() const { return block_.data != nullptr; }
@@ -76,8 +80,20 @@ class Slots {
   int reader_of(Endpoint& endpoint, Spot spot, std::size_t bytes);
   // Message `number` to `peer` on `channel` lies there.
   void note(Spot spot, std::size_t bytes, int peer, int channel, std::uint64_t number);
-  // True if no message is outstanding, but to peers that are gone and read no more.
-  bool idle(Endpoint& endpoint);
+  // A slot to lend; without data if there is none.
+  Slot to_lend() const;
+  // The slot that to_lend() gave went to a peer.
+  void lend(int peer, int channel, std::uint64_t number, std::size_t bytes) {
+    lent_.lend(peer, channel, number, bytes);
+  }
+  // A message that lay in a slot of ours was credited.
+  void come_back(const std::byte* data) {
+    lent_.come_back(static_cast<std::size_t>(data - block_.data) - kSlotBytes);
+  }
+  // Whether no message is outstanding, but to peers that are gone and read no more.
+  bool read(Endpoint& endpoint);
+  // As read(), and no peer writes into slots of ours: those that were lent have been recalled.
+  bool idle(Endpoint& endpoint) { return read(endpoint) && lent_.recall(endpoint); }
 
  private:
   struct SlotUse {
@@ -92,6 +108,7 @@ class Slots {
 
   SymmetricBlock block_;
   std::vector<SlotUse> uses_;
+  LentSlots lent_;
 };
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 // The verbs: what each of them does. A step that cannot go changes nothing and is tried again.
 #include <algorithm>
+#include <utility>
 
 #include "engine/run.h"
 #include "weft/error.h"
@@ -147,6 +148,7 @@ void Run::credit(const Step& step) {
   if (with.credited == with.waited) [[unlikely]]
     refuse("credits a message of rank " + std::to_string(peer) + " that it has not received");
   lane_->endpoint.credit(peer, channel, ++with.credited);
+  if (with.back) lane_->slots.come_back(std::exchange(with.back, nullptr));
 }
 
 bool Run::puts_are_read() {

@@ -86,15 +86,23 @@ struct Reader {
   // Written by Endpoint::prepare(). What the payload occupies until the message is settled().
   bool holds_source = false;
   bool holds_slot = true;
+  bool lent = false;           // the slot, to this reader: it comes back with a message of its own
   std::uint8_t transfer = 0;   // the fabric's own; 0: from the slot
   std::byte* place = nullptr;  // the fabric's own
 };
+
+// What a slot that is lent holds.
+inline constexpr std::size_t kLentBytes = std::size_t{64} << 10;
 
 // A piece of this rank's slot memory. While it is `filled` it holds the payload.
 struct Slot {
   std::byte* data = nullptr;
   Location where;
   bool filled = false;
+  // Its only reader, having credited the message, may write a message to this rank there. Who has
+  // just read some lines has them in its caches, so it writes them faster than anybody. Such a slot
+  // has kLentBytes.
+  bool lend = false;
 };
 
 // A message, for one or several readers.
@@ -116,6 +124,7 @@ struct Delivery {
   const std::byte* data = nullptr;
   std::uint32_t bytes = 0;
   bool in_place = false;  // it lies in the sender's own buffers, which change once its call failed
+  bool returned = false;  // it lies in a slot of this rank's, which was lent to the sender
 };
 
 enum class Outcome { kDone, kFailed };
@@ -161,15 +170,17 @@ class Endpoint {
   // Decides how each reader will get a payload of more than kInlineBytes, and writes it into the
   // readers. Changes nothing else: the engine may ask again, and asks for all readers before it
   // posts to any. Not asked if the slot is filled. As it stands, all payloads go by the slot, which
-  // is all that a fabric may do that cannot take back what it began to send.
+  // is all that a fabric may do that cannot take back what it began to send. A slot that is to be
+  // lent, and of whose reader it does not say `lent` then, is not used so: another is offered.
   virtual void prepare(Outgoing& out) { (void)out; }
   // Sends the message. REQUIRES room() for every reader; of more than kInlineBytes, prepare(), and
   // that nobody uses the slot if some reader holds it. Fills the slot (stage() in delivery.h) if a
-  // reader gets the payload from there. Up to kInlineBytes have been copied when it returns; longer
-  // payloads stay as they are until settled(). What this thread wrote before is visible to a peer
-  // that loads(), and sees the message; to any other, the payload. Throws Aborted if the lane was
-  // aborted and a payload can therefore no longer be delivered; nothing has then been sent to that
-  // reader, or to those after it.
+  // reader gets the payload from there. A payload that goes into a slot which the reader had lent
+  // does not hold this rank's: then holds_slot is false afterwards. Up to kInlineBytes have been
+  // copied when it returns; longer payloads stay as they are until settled(). What this thread
+  // wrote before is visible to a peer that loads(), and sees the message; to any other, the
+  // payload. Throws Aborted if the lane was aborted and a payload can therefore no longer be
+  // delivered; nothing has then been sent to that reader, or to those after it.
   virtual void post(const Outgoing& out) = 0;
   // Whether message `number` of `bytes` bytes occupies neither source nor slot any more. As it
   // stands: once it is credited.
@@ -196,6 +207,11 @@ class Endpoint {
   virtual Delivery payload(int peer, int channel, std::uint64_t number, const Buffers& mine) = 0;
   // Tells `peer` that its messages 0 .. total-1 on `channel` are done with.
   virtual void credit(int peer, int channel, std::uint64_t total) = 0;
+
+  // Takes back every slot that was lent and has not come back: afterwards no peer writes there.
+  // False: not yet, since one is writing, or has sent a message in a slot of ours that is not
+  // credited. Costs microseconds.
+  virtual bool recall() { return true; }
 
   // === A call and its end ===
 

@@ -6,6 +6,9 @@ import os
 import resource
 
 import numpy as np
+import pytest
+
+from launch import run
 
 
 def descriptors() -> int:
@@ -31,14 +34,21 @@ def many(job, groups, limit):
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-SLOTS = 4 << 20  # bytes that a group has for its slots: kSlotBytes of include/weft/plan.h
+SLOTS = (4 << 20) + 16 * (68 << 10)  # bytes of a group: Slots::kBytes of src/engine/slots.h
 
 
-def mapped_slots() -> int:
-    """How many groups' slots this process has mapped, its own and those of its peers."""
-    with open("/proc/self/maps") as file:
-        shared = [line.split()[0].split("-") for line in file if "memfd:weft" in line]
-    return sum(int(end, 16) - int(begin, 16) == SLOTS for begin, end in shared)
+def touched_slots() -> list[int]:
+    """KiB that are in use of each group's slots which this process has mapped, its own and peers'."""
+    found, ours = [], False
+    with open("/proc/self/smaps") as file:
+        for line in file:
+            words = line.split()
+            if "-" in words[0]:
+                begin, end = (int(place, 16) for place in words[0].split("-"))
+                ours = "memfd:weft" in line and end - begin == SLOTS
+            elif ours and words[0] == "Rss:":
+                found.append(int(words[1]))
+    return found
 
 
 def idle_groups_give_their_slots_up(job, groups):
@@ -48,7 +58,7 @@ def idle_groups_give_their_slots_up(job, groups):
             for number, group in enumerate(made):
                 x = group.allreduce(np.full(40_000, number + turn, "f4"))
                 assert (x == (number + turn) * job.size).all()
-        most = mapped_slots()
+        most = len(touched_slots())
         # Those that wait keep theirs.
         waiting = [group.allreduce(np.full(40_000, 2, "f4"), async_op=True) for group in made[:100]]
         for request in waiting:
@@ -58,10 +68,28 @@ def idle_groups_give_their_slots_up(job, groups):
         return most
 
 
-def test_idle_groups_give_their_slots_up(team):
-    few = max(team(2).run(idle_groups_give_their_slots_up, 100))
-    many = max(team(2).run(idle_groups_give_their_slots_up, 1000))
+@pytest.mark.parametrize("model", ["intel", "zen5"])  # lends slots, does not
+def test_idle_groups_give_their_slots_up(model):
+    few, many = (
+        max(run(idle_groups_give_their_slots_up, 2, groups, env={"WEFT_MODEL": model}))
+        for groups in (100, 1000)
+    )
     assert 2 <= few <= many <= few + 8  # a block that a slow peer still reads is kept
+
+
+def one_after_another(job, calls):
+    with job.communicator(timeout=60) as comm:
+        for _ in range(calls):
+            comm.allgather(np.ones(2048))
+        return touched_slots()
+
+
+def test_two_ranks_write_where_they_have_just_read():
+    """So one slot of each is enough, however many calls there are. Without lending all turn."""
+    for own, peers in run(one_after_another, 2, 100, env={"WEFT_MODEL": "intel"}):
+        assert max(own, peers) <= 2 * 16
+    for own, peers in run(one_after_another, 2, 100, env={"WEFT_MODEL": "zen4"}):
+        assert max(own, peers) > 2 * 16
 
 
 def test_five_hundred_groups(team):

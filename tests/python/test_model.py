@@ -75,6 +75,37 @@ def test_each_rank_turns_its_slots_as_its_own_model_says(tmp_path, ranks):
         assert all(team.run(mixed_calls, 11))
 
 
+def uneven_calls(job, turns):
+    """Some ranks send more than they receive, and calls follow each other without a pause."""
+    with job.communicator(timeout=60) as comm:
+        ranks, me = job.size, comm.rank
+        for turn in range(turns):
+            count = (200, 3000, 16_384, 16_385)[turn % 4]
+            to = [count if peer >= me else 1 for peer in range(ranks)]
+            of = [count if me >= peer else 1 for peer in range(ranks)]
+            sent = np.concatenate([np.full(n, 100 * me + turn, "i4") for n in to])
+            got = comm.alltoall(sent, input_counts=to, output_counts=of)
+            wanted = [np.full(n, 100 * peer + turn, "i4") for peer, n in enumerate(of)]
+            assert (got == np.concatenate(wanted)).all()
+            requests = [comm.allreduce(np.full(n, me + turn, "i4"), async_op=True)
+                        for n in (count, 7, 3 * count)]  # fmt: skip
+            total = sum(range(ranks)) + ranks * turn
+            assert all((request.wait() == total).all() for request in requests)
+        return True
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("calls", [mixed_calls, uneven_calls])
+def test_each_rank_lends_its_slots_as_its_own_model_says(tmp_path, ranks, calls):
+    lends = [1 << 40, 64 << 10, 5000, 0, 1 << 40]
+    models = [
+        file_of(tmp_path, f"m{rank}", lend_to=lends[rank], moved_chunk=64 << 10, one_shot=1000)
+        for rank in range(ranks)
+    ]
+    with with_models(models) as team:
+        assert all(team.run(calls, 60))
+
+
 def symmetric_calls(job, sizes):
     with job.communicator(timeout=60) as comm:
         for step, count in enumerate(sizes * 2):

@@ -28,7 +28,8 @@ TEST(MachineModel, IsTheProcessors) {
                                          {{"AuthenticAMD", 26, 0x50}, "unknown"},
                                          {{"GenuineIntel", 6, 0x8f}, "sapphire rapids"},
                                          {{"GenuineIntel", 6, 0xcf}, "emerald rapids"},
-                                         {{"GenuineIntel", 26, 0x02}, "unknown"},
+                                         {{"GenuineIntel", 6, 0xa7}, "intel"},
+                                         {{"GenuineIntel", 19, 0x01}, "intel"},
                                          {{}, "unknown"}})
     EXPECT_EQ(shipped_model(row.processor).name, row.name);
 }
@@ -52,8 +53,22 @@ TEST(MachineModel, OfAnUnknownProcessorGoesByItsSecondCache) {
   }
 }
 
+TEST(MachineModel, OfAnUnknownProcessorOfIntelsLendsSlots) {
+  Processor processor{"GenuineIntel", 6, 0x01};
+  processor.fast_strings = true;
+  processor.l2 = 1 << 20;
+  const MachineModel model = shipped_model(processor);
+  EXPECT_EQ(model.reuse.span, 256u << 10);
+  EXPECT_EQ(model.reuse.lend_to, kNever);
+  for (const CopyRule& rule : model.copies.rules) {
+    EXPECT_EQ(rule.string_from, 8192u);
+    EXPECT_EQ(rule.string_below, kNever);
+  }
+  EXPECT_EQ(shipped_model({"Other"}).reuse.lend_to, 0u);
+}
+
 TEST(MachineModel, HasANameThatFindsIt) {
-  for (const char* name : {"zen3", "zen4", "zen5", "sapphire rapids", "emerald rapids"}) {
+  for (const char* name : {"intel", "zen3", "zen4", "zen5", "sapphire rapids", "emerald rapids"}) {
     ASSERT_TRUE(model_named(name)) << name;
     EXPECT_NE(model_names().find(name), std::string::npos);
   }
@@ -110,11 +125,13 @@ class ModelFile : public testing::Test {
 
 TEST_F(ModelFile, ChangesWhatItHasOfWhatIsShipped) {
   const auto model =
-      read(R"({"weft_model": 1, "processor": "x", "reuse": 4096, "reuse_to": 9, "one_shot": 5})");
+      read(R"({"weft_model": 1, "processor": "x", "reuse": 4096, "reuse_to": 9, "lend_to": 7,
+               "one_shot": 5})");
   ASSERT_TRUE(model);
   const MachineModel shipped = shipped_model({"AuthenticAMD", 26, 0x02});
   EXPECT_EQ(model->reuse.span, 4096u);
   EXPECT_EQ(model->reuse.to, 9u);
+  EXPECT_EQ(model->reuse.lend_to, 7u);
   EXPECT_EQ(model->lengths.one_shot, 5u);
   EXPECT_EQ(model->lengths.smallest_chunk, shipped.lengths.smallest_chunk);
   EXPECT_EQ(model->copies.rules[1].string_from, shipped.copies.rules[1].string_from);

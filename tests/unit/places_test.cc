@@ -62,5 +62,20 @@ TEST(Places, CallsLongerThanTheModelSaysHaveOne) {
   EXPECT_EQ(places_of(binding, {.span = 1024_K, .to = 128_K - 1}), 1u);
 }
 
+TEST(Places, SlotsAreLentWhereOneRankSendsToAnotherAndReceives) {
+  struct Row {
+    const char* algorithm;
+    std::size_t lend_to, longest;
+  };
+  for (const Row& row :
+       {Row{"allgather/direct", 5_K, 5_K}, Row{"allgather/direct", 0, 0},
+        Row{"allgather/direct", 1024_K, kLentBytes}, Row{"allreduce/two_shot", 5_K, 5_K},
+        Row{"broadcast/one_shot", 5_K, 0},     // the root receives nothing
+        Row{"allreduce/one_shot", 5_K, 0}}) {  // its slot is filled by a copy
+    const Binding binding = bound(find_algorithm(row.algorithm), 16_K, 16_K);
+    EXPECT_EQ(lends_to(binding, {.lend_to = row.lend_to}), row.longest) << row.algorithm;
+  }
+}
+
 }  // namespace
 }  // namespace weft

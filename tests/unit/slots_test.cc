@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <set>
 #include <string>
 #include <tuple>
 #include <vector>
+
+#include "fabric/location.h"
 
 namespace weft {
 namespace {
@@ -35,8 +38,14 @@ class Settled final : public Endpoint {
   std::string why_aborted() const override { return {}; }
   std::string lost(int) override { return lost_; }
   void abort(const std::string&) override {}
+  bool recall() override {
+    ++recalls_;
+    return recallable_;
+  }
 
   std::string lost_;
+  bool recallable_ = true;
+  int recalls_ = 0;
 
  private:
   std::set<std::tuple<int, int, std::uint64_t>> settled_;
@@ -85,6 +94,71 @@ TEST(Slots, AreIdleWhoeverIsGone) {
   EXPECT_FALSE(slots.idle(endpoint));
   endpoint.lost_ = "it has left";
   EXPECT_TRUE(slots.idle(endpoint));
+}
+
+// Slots over memory of their own.
+class SlotsToLend : public ::testing::Test {
+ protected:
+  SlotsToLend() : memory_(Slots::kBytes) {
+    slots_.lease({memory_.data(), memory_.size(), location_of(1, 0)});
+  }
+  // To rank 1, as a message of its own number.
+  Slot lend() {
+    const Slot slot = slots_.to_lend();
+    slots_.lend(1, 0, number_++, kBytes);
+    return slot;
+  }
+
+  std::vector<std::byte> memory_;
+  Slots slots_;
+  Settled endpoint_;
+  std::uint64_t number_ = 0;
+};
+
+TEST_F(SlotsToLend, LieApartAndBehindThePlans) {
+  std::set<std::byte*> seen;
+  std::byte* last = memory_.data() + kSlotBytes - kLentBytes;
+  for (std::size_t i = 0; i < LentSlots::kSlots; ++i) {
+    const Slot slot = lend();
+    ASSERT_TRUE(slot.lend);
+    EXPECT_EQ(slot.where.bits, location_of(1, 0).bits + std::uint64_t(slot.data - memory_.data()));
+    EXPECT_GE(slot.data, last + kLentBytes);
+    last = slot.data;
+  }
+  EXPECT_LE(last + kLentBytes, memory_.data() + memory_.size());
+  EXPECT_EQ(slots_.to_lend().data, nullptr) << "all are lent";
+}
+
+TEST_F(SlotsToLend, WhatCameBackLastGoesFirst) {
+  const Slot first = lend(), second = lend();
+  slots_.come_back(first.data);
+  slots_.come_back(second.data);
+  EXPECT_EQ(slots_.to_lend().data, second.data);
+  slots_.come_back(second.data);  // it is here
+  (void)lend();
+  EXPECT_EQ(slots_.to_lend().data, first.data);
+}
+
+TEST_F(SlotsToLend, AreRecalledOnceTheirMessagesAreRead) {
+  (void)lend();
+  EXPECT_FALSE(slots_.read(endpoint_));
+  EXPECT_FALSE(slots_.idle(endpoint_));
+  EXPECT_EQ(endpoint_.recalls_, 0);
+  endpoint_.credit_of(1, 0, 0);
+  endpoint_.recallable_ = false;
+  EXPECT_TRUE(slots_.read(endpoint_));
+  EXPECT_FALSE(slots_.idle(endpoint_)) << "the peer is writing";
+  endpoint_.recallable_ = true;
+  EXPECT_TRUE(slots_.idle(endpoint_));
+  EXPECT_TRUE(slots_.idle(endpoint_));
+  EXPECT_EQ(endpoint_.recalls_, 2) << "none is away, none is recalled";
+  for (std::size_t i = 0; i < LentSlots::kSlots; ++i) ASSERT_NE(lend().data, nullptr);
+}
+
+TEST_F(SlotsToLend, AreNotWaitedForIfTheirReaderIsGone) {
+  (void)lend();
+  endpoint_.lost_ = "it has left";
+  EXPECT_TRUE(slots_.idle(endpoint_));
 }
 
 }  // namespace

@@ -144,6 +144,8 @@ def _model(model: dict[str, Any]) -> str:
     span = _bytes(model["reuse"])
     if model["reuse_to"] < _ALWAYS:
         span += f" in calls of up to {_bytes(model['reuse_to'])}"
+    if model["lend_to"]:
+        span += f", messages of up to {_bytes(model['lend_to'])} in lent ones"
     return (
         f"{escape(model['name'])}: slots span {span}, chunks of {chunks} "
         f"({model['processor']}; known: {model['known']})"

@@ -25,6 +25,8 @@ SKETCHES = (
     "slots=16,chunk=64K,fetch=plain",
     "slots=4,chunk=256K,fetch=plain",
     "slots=16,chunk=64K,fetch=string",
+    "slots=4,chunk=16K,fetch=plain,lent=1",
+    "slots=2,chunk=64K,fetch=plain,lent=1",
 )
 _PROGRAM = Path(__file__).resolve().parents[3] / "build" / "package" / "bench_sketch"
 

@@ -41,6 +41,11 @@ class CompositeEndpoint final : public Endpoint {
     to(peer).credit(peer, channel, total);
   }
 
+  bool recall() override {
+    const bool near = near_->recall();
+    return far_->recall() && near;
+  }
+
   void begin(std::uint64_t sequence, std::span<std::byte> written) override;
   int end(Outcome outcome) override;
   std::byte* reach(int peer, Location where, std::size_t bytes) override {

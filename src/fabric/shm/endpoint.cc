@@ -20,7 +20,8 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Map
       mapping_(segments_->find(segment_of(block_.where))->mapping),
       lane_(reinterpret_cast<LaneSegment*>(block_.data)),
       me_(me),
-      patience_(patience) {
+      patience_(patience),
+      returned_(segments_) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     Peer peer{.reached = Reached(members[i])};
     peer.ours = lane_->inbox(static_cast<int>(i));
@@ -98,6 +99,8 @@ void ShmEndpoint::await_joined(std::size_t place, Clock::time_point deadline) {
 void ShmEndpoint::credit(int peer, int channel, std::uint64_t total) {
   mark_.check();
   Peer& to = at(peer);
+  std::uint64_t& taken = to.taken[static_cast<std::size_t>(channel)];
+  for (; taken < total; ++taken) borrow(to, to.ours->box[channel].entry(taken));
   // release: our reads of the messages end before their room is used again.
   to.theirs->credits[channel].total.store(total, std::memory_order_release);
   ring(*to.bell);

@@ -14,7 +14,9 @@
 #include "fabric/fabric.h"
 #include "fabric/process.h"
 #include "fabric/segments.h"
+#include "fabric/shm/layout.h"
 #include "fabric/shm/reached.h"
+#include "fabric/shm/returned.h"
 
 namespace weft::shm {
 
@@ -37,6 +39,7 @@ class ShmEndpoint final : public Endpoint {
   const Header* arrival(int peer, int channel, std::uint64_t number) override;
   Delivery payload(int peer, int channel, std::uint64_t number, const Buffers& mine) override;
   void credit(int peer, int channel, std::uint64_t total) override;
+  bool recall() override;
 
   void begin(std::uint64_t sequence, std::span<std::byte> written) override;
   int end(Outcome outcome) override;
@@ -51,6 +54,11 @@ class ShmEndpoint final : public Endpoint {
   std::optional<std::uint64_t> last_begun(int peer) override;
 
  private:
+  // A slot of a peer.
+  struct Loan {
+    Location where;
+    std::uint32_t recalls;  // of the peer when it lent the slot
+  };
   struct Peer {
     Inbox* theirs = nullptr;  // what we write: our place in the peer's segment
     Inbox* ours = nullptr;    // what we read: the peer's place in our segment
@@ -58,6 +66,9 @@ class ShmEndpoint final : public Endpoint {
     // As last read. The peer writes its count with every credit, so reading it fetches a line from
     // the peer's core. It is read only if the known count is too small.
     std::array<std::uint64_t, kMaxChannels> credits{};
+    // Messages of the peer that have been credited, and its slots that came with them.
+    std::array<std::uint64_t, kMaxChannels> taken{};
+    std::vector<Loan> loans = {};
     LaneSegment* lane = nullptr;
     // Kept as long as this endpoint: abort() writes there, also after the peer has left the lane.
     std::shared_ptr<Mapping> lane_mapping = nullptr;
@@ -65,6 +76,11 @@ class ShmEndpoint final : public Endpoint {
   };
 
   void send(const Outgoing& out, const Reader& reader);
+  // Whether a peer's slot was there for it.
+  bool send_back(const Outgoing& out, Reader& reader);
+  void borrow(Peer& from, const Entry& entry);
+  bool is_returning(const Peer& from) const;
+  void fence_stores() const;
   void await_last_stores();
   void map_lane(Peer& peer, Location where, Clock::time_point deadline);
   void await_joined(std::size_t place, Clock::time_point deadline);
@@ -86,6 +102,7 @@ class ShmEndpoint final : public Endpoint {
   const int me_;
   const Clock::duration patience_;
   std::vector<Peer> peers_;
+  Returned returned_;
   std::atomic<bool> connected_{false};
   std::mutex aborting_;
   bool aborted_ = false;  // under aborting_

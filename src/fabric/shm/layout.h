@@ -19,7 +19,7 @@
 //       0   8  stamp: message number + 1, stored last with release
 //       8  24  header.signature
 //      32   4  header.bytes
-//      36   4  header.own: a Transfer
+//      36   4  header.own: a Transfer, and above 8 bits the recalls() that a loan was made at
 //      40  16  header.input, header.output  |  payload of 1 .. 24 bytes: one line is
 //      56   8  place of a longer payload    |  all that moves for a small message
 //   Body
@@ -41,7 +41,7 @@
 namespace weft::shm {
 
 // Counts changes of this file and of wire.h. Fabrics of different versions refuse each other.
-inline constexpr std::uint32_t kLayoutVersion = 9;
+inline constexpr std::uint32_t kLayoutVersion = 10;
 
 // Messages of a pair and channel on their way: a root far ahead of its readers need not wait.
 inline constexpr std::uint64_t kDepth = kFabricMailboxDepth;
@@ -55,16 +55,22 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 // How a payload of more than kInlineBytes comes.
 enum class Transfer : std::uint8_t {
-  kStaged,  // it lies in the sender's slot
-  kLoaded,  // it lies in the sender's own buffer
-  kStored   // the sender has stored it into the receiver's output
+  kStaged,   // it lies in the sender's slot
+  kLoaded,   // it lies in the sender's own buffer
+  kStored,   // the sender has stored it into the receiver's output
+  kLent,     // as kStaged, and the receiver may write there, until the sender recalls
+  kReturned  // it lies in a slot that the receiver had lent
 };
+
+inline Transfer transfer_of(const Header& header) {
+  return Transfer{static_cast<std::uint8_t>(header.own)};
+}
 
 struct alignas(kLine) Entry {
   std::atomic<std::uint64_t> stamp;
   Header header;
-  // Of a payload of more than kInlineBytes: a Location at the sender or, if it was stored into the
-  // receiver's output, the bytes before it there.
+  // Of a payload of more than kInlineBytes: a Location at the sender, of a slot that returns one at
+  // the receiver; if it was stored into the receiver's output, the bytes before it there.
   std::uint64_t place;
 
   static constexpr std::size_t kSmallBytes = 24;
@@ -113,10 +119,12 @@ struct LaneHead {
   alignas(kLine) std::atomic<std::uint32_t> trouble;
   // Number of the collective that the owner entered last.
   alignas(kLine) std::atomic<std::uint64_t> entered;
-  // Nonzero: the owner is storing into a peer's buffers.
+  // Nonzero: the owner is storing into a peer's memory.
   std::atomic<std::uint32_t> storing;
   // 1 + the member that aborted the lane first; 0: none.
   alignas(kLine) std::atomic<std::uint32_t> aborted_by;
+  // How often the owner has recalled its slots. Peers look before they write into one.
+  std::atomic<std::uint32_t> recalls;
 };
 static_assert(sizeof(LaneHead) == 3 * kLine);
 

@@ -9,6 +9,7 @@
 #include "fabric/delivery.h"
 #include "fabric/members.h"
 #include "fabric/shm/endpoint.h"
+#include "fabric/shm/stores.h"
 #include "kernels/copy.h"
 #include "weft/error.h"
 
@@ -18,30 +19,18 @@ namespace {
 // How long a peer gets to finish the chunk that it is storing.
 constexpr std::chrono::seconds kLastStores(1);
 
-// While one exists this rank may store into peers' outputs. Throws Aborted.
-class Stores {
- public:
-  Stores(LaneHead& head, const Endpoint& endpoint) : head_(head) {
-    // relaxed: end(kFailed) fences heavily between the abort's store and its look at this word.
-    // Then one of the two sees the other's store. Here the compiler is held to the order.
-    head_.storing.store(1, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (!endpoint.troubled()) [[likely]]
-      return;
-    const std::string why = endpoint.why_aborted();
-    if (why.empty()) return;
-    stop();
-    throw Aborted(why);
+std::uint64_t place_of(const Outgoing& out, const Reader& reader) {
+  switch (Transfer{reader.transfer}) {
+    case Transfer::kStored:
+      return reader.offset;
+    case Transfer::kLoaded:
+      return out.where.bits;
+    case Transfer::kReturned:
+      return reader.output.bits;
+    default:
+      return out.slot->where.bits;
   }
-  ~Stores() { stop(); }
-  Stores(const Stores&) = delete;
-
- private:
-  // release: the stores are over before the word says so.
-  void stop() { head_.storing.store(0, std::memory_order_release); }
-
-  LaneHead& head_;
-};
+}
 
 bool any(const Outgoing& out, Transfer transfer) {
   return std::ranges::find(out.readers, static_cast<std::uint8_t>(transfer), &Reader::transfer) !=
@@ -60,16 +49,20 @@ void ShmEndpoint::prepare(Outgoing& out) {
       transfer = Transfer::kStored;
       reader.place = reach(reader.peer, reader.output + reader.offset, out.bytes);
     }
+    reader.lent = transfer == Transfer::kStaged && out.slot->lend;
+    if (reader.lent) transfer = Transfer::kLent;
     reader.transfer = static_cast<std::uint8_t>(transfer);
     reader.holds_source = transfer == Transfer::kLoaded;
-    reader.holds_slot = transfer == Transfer::kStaged;
+    reader.holds_slot = transfer == Transfer::kStaged || reader.lent;
   }
 }
 
 void ShmEndpoint::post(const Outgoing& out) {
   mark_.check();
   if (out.bytes > kInlineBytes) {
-    if (any(out, Transfer::kStaged)) stage(out);
+    const bool lends = any(out, Transfer::kLent);  // then it is the only reader
+    if (lends && send_back(out, out.readers[0])) return;
+    if (lends || any(out, Transfer::kStaged)) stage(out);
     if (any(out, Transfer::kStored)) {
       const Stores stores(lane().head, *this);
       for (const Reader& reader : out.readers) {
@@ -91,15 +84,15 @@ void ShmEndpoint::send(const Outgoing& out, const Reader& reader) {
   entry.header.signature = out.signature;
   entry.header.bytes = static_cast<std::uint32_t>(out.bytes);
   entry.header.own = reader.transfer;
+  if (reader.lent)
+    // relaxed: only this thread counts.
+    entry.header.own |= lane().head.recalls.load(std::memory_order_relaxed) << 8;
   if (out.bytes > 0 && out.bytes <= kInlineBytes) {
     kernels::copy(box.payload(number, out.bytes), out.source, out.bytes, kernels::To::kSlot);
   } else {
     entry.header.input = out.buffers.input;
     entry.header.output = out.buffers.output;
-    if (out.bytes > 0)
-      entry.place = reader.place          ? reader.offset
-                    : reader.holds_source ? out.where.bits
-                                          : out.slot->where.bits;
+    if (out.bytes > 0) entry.place = place_of(out, reader);
   }
   // release: the entry, and all that this thread wrote before, goes before the stamp.
   entry.stamp.store(number + 1, std::memory_order_release);
@@ -120,8 +113,10 @@ Delivery ShmEndpoint::payload(int peer, int channel, std::uint64_t number, const
   const Entry& entry = box.entry(number);
   const std::uint32_t bytes = entry.header.bytes;
   if (bytes <= kInlineBytes) return {box.payload(number, bytes), bytes};
-  const Transfer transfer{static_cast<std::uint8_t>(entry.header.own)};
+  const Transfer transfer = transfer_of(entry.header);
   if (transfer == Transfer::kStored) return {in_output(mine, entry.place, bytes), bytes};
+  if (transfer == Transfer::kReturned)
+    return {returned_.at({entry.place}, bytes), bytes, false, true};
   return {reach(peer, {entry.place}, bytes), bytes, transfer == Transfer::kLoaded};
 }
 
@@ -137,12 +132,17 @@ int ShmEndpoint::end(Outcome outcome) {
   return storing_peer();
 }
 
-void ShmEndpoint::await_last_stores() {
+// Afterwards either a peer sees what was stored here before, or this rank that the peer is storing.
+void ShmEndpoint::fence_stores() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (register_heavy_fence())
     heavy_fence();
   else  // a store leaves a processor's buffer long before that
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void ShmEndpoint::await_last_stores() {
+  fence_stores();
   const auto until = Clock::now() + kLastStores;
   for (const Peer& peer : peers_) {
     // A rank of this process stands still only with all of it, and writes where this one does.

@@ -1,0 +1,62 @@
+// Slots that go to their reader with a message, and come back with one of the reader's own.
+#include <algorithm>
+
+#include "fabric/shm/endpoint.h"
+#include "fabric/shm/stores.h"
+#include "kernels/copy.h"
+
+namespace weft::shm {
+
+bool ShmEndpoint::send_back(const Outgoing& out, Reader& reader) {
+  Peer& to = at(reader.peer);
+  if (to.loans.empty()) return false;
+  const Stores stores(lane().head, *this);
+  // The last one is the freshest in this core's caches.
+  const Loan loan = to.loans.back();
+  // relaxed: as the store of Stores; recall() fences heavily between its count and its look.
+  if (to.lane->head.recalls.load(std::memory_order_relaxed) != loan.recalls) {
+    to.loans.clear();
+    return false;
+  }
+  to.loans.pop_back();
+  reader.transfer = static_cast<std::uint8_t>(Transfer::kReturned);
+  reader.holds_slot = reader.lent = false;
+  reader.output = loan.where;
+  // It was read here, so it is mapped, and nothing waits.
+  kernels::copy(reach(reader.peer, loan.where, out.bytes), out.source, out.bytes,
+                kernels::To::kSlot);
+  send(out, reader);
+  return true;
+}
+
+// The slot of a message that this rank has done with, if it may write there.
+void ShmEndpoint::borrow(Peer& from, const Entry& entry) {
+  if (transfer_of(entry.header) == Transfer::kLent)
+    from.loans.push_back({{entry.place}, entry.header.own >> 8});
+}
+
+bool ShmEndpoint::recall() {
+  std::atomic<std::uint32_t>& recalls = lane().head.recalls;
+  // relaxed: the fence orders it. 24 bits travel with a loan.
+  recalls.store((recalls.load(std::memory_order_relaxed) + 1) & 0xffffff,
+                std::memory_order_relaxed);
+  fence_stores();
+  return storing_peer() == kNobody && std::ranges::none_of(peers_, [&](const Peer& peer) {
+           return peer.lane && is_returning(peer);
+         });
+}
+
+// Whether a message of this peer lies in a slot of ours.
+bool ShmEndpoint::is_returning(const Peer& from) const {
+  for (std::size_t channel = 0; channel < kMaxChannels; ++channel) {
+    for (std::uint64_t number = from.taken[channel];; ++number) {
+      const Entry& entry = from.ours->box[channel].entry(number);
+      // acquire: pairs with the stamp's release in send(). A lap later no entry has this stamp.
+      if (entry.stamp.load(std::memory_order_acquire) != number + 1) break;
+      if (transfer_of(entry.header) == Transfer::kReturned) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace weft::shm
