@@ -7,6 +7,11 @@
 #include "weft/error.h"
 
 namespace weft {
+namespace {
+
+constexpr std::chrono::seconds kGrace(1);
+
+}  // namespace
 
 void Request::State::finish(std::exception_ptr failure) {
   std::vector<std::function<void()>> ready;
@@ -28,11 +33,14 @@ bool Request::test() const {
 void Request::wait(std::chrono::milliseconds timeout) const {
   if (!state_) return;
   if (!state_->done()) {
-    auto limit = timeout.count() ? timeout : state_->timeout;
-    // The operation has a deadline of its own; the grace lets it report its cause first.
-    auto grace = timeout.count() ? std::chrono::milliseconds(0) : std::chrono::seconds(1);
-    if (!state_->engine->drive_until([this] { return state_->done(); },
-                                     Clock::now() + limit + grace, state_->interrupt))
+    const auto limit = timeout.count() ? timeout : state_->timeout;
+    const auto ends_within = [this](std::chrono::milliseconds time) {
+      return state_->engine->drive_until([this] { return state_->done(); }, Clock::now() + time,
+                                         state_->interrupt);
+    };
+    // Without a limit of the caller's, the operation has a deadline of its own; the grace lets it
+    // report its cause first. It begins here: this process may have stood still until now.
+    if (!ends_within(limit) && (timeout.count() || !ends_within(kGrace)))
       throw Timeout("the operation has not finished within " + duration_text(limit) +
                     "; it goes on, wait again or abort the communicator");
   }

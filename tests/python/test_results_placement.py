@@ -48,7 +48,15 @@ def test_cores_that_stay_far_are_counted(placement):
     assert found.counts() == {"moved": 1, "far": 2}
 
 
-def test_a_nearer_look_is_the_new_measure(placement):
-    found = placement(NEAR, 0.4, 0.9, 0.4)
-    assert [found.steady(lambda: None), found.moved] == [None, 0]
-    assert [found.steady(lambda: None), found.moved] == [None, 1]
+def test_nearer_looks_are_the_new_measure(placement):
+    found = placement(NEAR, 0.4, 0.4, 0.4, 0.9, 0.4)
+    for moved in (0, 0, 0, 1):
+        found.steady(lambda: None)
+        assert found.moved == moved
+
+
+def test_a_look_that_is_far_too_quick_says_nothing(placement):
+    found = placement(NEAR, 0.1, NEAR)
+    for _ in range(3):
+        found.steady(lambda: None)
+    assert found.counts() == {"moved": 0, "far": 0}

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <thread>
+#include <utility>
 
 #include "base/cpu.h"
 #include "base/small_file.h"
@@ -14,6 +16,7 @@
 namespace weft::testing {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // Of all workers of this process.
@@ -97,6 +100,34 @@ TEST(WithoutAWorker, NoThreadIsMadeAndWaitsDrive) {
         EXPECT_TRUE(worker_threads().empty());
       },
       kNone);
+}
+
+// What it waited for came meanwhile. Rank 1 stands still for longer than its timeout and the grace.
+TEST(WithoutAWorker, AWaitThatStoodStillLooksOnceMore) {
+  const auto stand_still = [still = false]() mutable {
+    if (!std::exchange(still, true)) std::this_thread::sleep_for(milliseconds(1900));
+  };
+  std::atomic<bool> finished{false};
+  run_ranks(
+      2,
+      [&](Communicator& comm) {
+        std::vector<float> x(300, 1.0f);
+        comm.set_timeout(milliseconds(500));
+        if (comm.rank() == 0) {
+          std::this_thread::sleep_for(milliseconds(300));  // it looks for interrupts every 20
+          comm.run(summed(x));
+          while (!finished) std::this_thread::yield();
+        } else {
+          const Request request = comm.submit(summed(x));
+          EXPECT_NO_THROW(request.wait());
+          finished = true;
+        }
+        EXPECT_EQ(x.back(), 2.0f);
+      },
+      [&](int rank, CommunicatorOptions& options) {
+        options.workers.count = 0;
+        if (rank == 1) options.interrupt = stand_still;
+      });
 }
 
 TEST(WithoutAWorker, AskingDrives) {
