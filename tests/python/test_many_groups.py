@@ -38,7 +38,7 @@ SLOTS = (4 << 20) + 16 * (68 << 10)  # bytes of a group: Slots::kBytes of src/en
 
 
 def touched_slots() -> list[int]:
-    """KiB that are in use of each group's slots which this process has mapped, its own and peers'."""
+    """KiB in use of each group's slots that this process has mapped, its own and its peers'."""
     found, ours = [], False
     with open("/proc/self/smaps") as file:
         for line in file:
