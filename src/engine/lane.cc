@@ -1,5 +1,6 @@
 #include "engine/lane.h"
 
+#include <thread>
 #include <utility>
 
 #include "weft/error.h"
@@ -25,7 +26,13 @@ Lane::~Lane() {
   fate_->remove(endpoint_.get());
   engine_->arenas().leave(*this);
   if (!state_.slots.leased()) return;
+  // A peer may still be at the end of its last store.
+  const auto until = Clock::now() + std::chrono::milliseconds(10);
   bool idle = state_.slots.idle(*endpoint_);
+  while (!idle && state_.slots.read(*endpoint_) && Clock::now() < until) {
+    std::this_thread::yield();
+    idle = state_.slots.idle(*endpoint_);
+  }
   engine_->arenas().give_back(state_.slots.release(), idle);
 }
 

@@ -22,10 +22,10 @@ class Lender {
   std::byte* slot(int peer, std::uint64_t number) const { return block_.data + at(peer, number); }
 
   // Message `number` to a peer, in a slot that is to be lent. What the fabric said of its reader.
-  Reader send(int peer, std::uint64_t number) const {
+  Reader send(int peer, std::uint64_t number, bool lend = true) const {
     const auto data = payload(kBytes, rank_.me, peer, number);
     Reader reader{.peer = peer, .number = number};
-    Slot slot{block_.data + at(peer, number), block_.where + at(peer, number), false, true};
+    Slot slot{block_.data + at(peer, number), block_.where + at(peer, number), false, lend};
     Outgoing out{.readers = {&reader, 1},
                  .signature = signature(rank_.me, number),
                  .source = data.data(),
@@ -92,6 +92,20 @@ TEST_P(FabricTest, LentSlotsComeBackWithAMessage) {
     EXPECT_EQ(r.lane->recall(), !any) << "none has been credited";
     r.for_peers([&](int from) { r.lane->credit(from, 0, 2); });
     EXPECT_TRUE(r.lane->recall());
+    slots.await_settled(1);
+  });
+}
+
+// Who has lent all that it has can only get them back so.
+TEST_P(FabricTest, OtherMessagesBringLentSlotsBack) {
+  run([&](LaneRank& r) {
+    const Lender slots(r, 2);
+    const std::vector<bool> lent = slots.exchange(0);
+    r.for_peers([&](int to) { (void)slots.send(to, 1, false); });
+    r.for_peers([&](int from) {
+      EXPECT_EQ(slots.receive(from, 1).returned, lent[static_cast<std::size_t>(from)]);
+      r.lane->credit(from, 0, 2);
+    });
     slots.await_settled(1);
   });
 }

@@ -79,6 +79,7 @@ class ShmEndpoint final : public Endpoint {
   // Whether a peer's slot was there for it.
   bool send_back(const Outgoing& out, Reader& reader);
   void borrow(Peer& from, const Entry& entry);
+  bool lent_are_in_use() const;
   bool is_returning(const Peer& from) const;
   void fence_stores() const;
   void await_last_stores();
@@ -101,6 +102,7 @@ class ShmEndpoint final : public Endpoint {
   LaneSegment* const lane_;
   const int me_;
   const Clock::duration patience_;
+  const bool lends_;  // recall() is quick
   std::vector<Peer> peers_;
   Returned returned_;
   std::atomic<bool> connected_{false};

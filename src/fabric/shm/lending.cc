@@ -7,9 +7,10 @@
 
 namespace weft::shm {
 
+// Also a message whose slot is not to be lent: who has lent all slots would get none back else.
 bool ShmEndpoint::send_back(const Outgoing& out, Reader& reader) {
   Peer& to = at(reader.peer);
-  if (to.loans.empty()) return false;
+  if (to.loans.empty() || out.bytes > kLentBytes || out.slot->filled) return false;
   const Stores stores(lane().head, *this);
   // The last one is the freshest in this core's caches.
   const Loan loan = to.loans.back();
@@ -31,19 +32,31 @@ bool ShmEndpoint::send_back(const Outgoing& out, Reader& reader) {
 
 // The slot of a message that this rank has done with, if it may write there.
 void ShmEndpoint::borrow(Peer& from, const Entry& entry) {
-  if (transfer_of(entry.header) == Transfer::kLent)
-    from.loans.push_back({{entry.place}, entry.header.own >> 8});
+  if (transfer_of(entry.header) != Transfer::kLent) return;
+  const Loan loan{{entry.place}, entry.header.own >> 8};
+  if (!from.loans.empty() && from.loans.back().recalls != loan.recalls) from.loans.clear();
+  from.loans.push_back(loan);
 }
 
 bool ShmEndpoint::recall() {
+  // First without a count: it takes loans from the peers, whether it ends well or not.
+  if (mark_.forked() || lent_are_in_use()) return false;
   std::atomic<std::uint32_t>& recalls = lane().head.recalls;
   // relaxed: the fence orders it. 24 bits travel with a loan.
   recalls.store((recalls.load(std::memory_order_relaxed) + 1) & 0xffffff,
                 std::memory_order_relaxed);
   fence_stores();
-  return storing_peer() == kNobody && std::ranges::none_of(peers_, [&](const Peer& peer) {
-           return peer.lane && is_returning(peer);
-         });
+  return !lent_are_in_use();
+}
+
+// Whether a peer may be writing into a slot of ours, or has sent a message in one. A peer that was
+// lost in the middle of a store may live.
+bool ShmEndpoint::lent_are_in_use() const {
+  return std::ranges::any_of(peers_, [&](const Peer& peer) {
+    // acquire: pairs with the release of Stores. What was stored before has been sent.
+    return peer.lane &&
+           (peer.lane->head.storing.load(std::memory_order_acquire) != 0 || is_returning(peer));
+  });
 }
 
 // Whether a message of this peer lies in a slot of ours.

@@ -49,7 +49,7 @@ void ShmEndpoint::prepare(Outgoing& out) {
       transfer = Transfer::kStored;
       reader.place = reach(reader.peer, reader.output + reader.offset, out.bytes);
     }
-    reader.lent = transfer == Transfer::kStaged && out.slot->lend;
+    reader.lent = transfer == Transfer::kStaged && out.slot->lend && lends_;
     if (reader.lent) transfer = Transfer::kLent;
     reader.transfer = static_cast<std::uint8_t>(transfer);
     reader.holds_source = transfer == Transfer::kLoaded;
@@ -60,9 +60,10 @@ void ShmEndpoint::prepare(Outgoing& out) {
 void ShmEndpoint::post(const Outgoing& out) {
   mark_.check();
   if (out.bytes > kInlineBytes) {
-    const bool lends = any(out, Transfer::kLent);  // then it is the only reader
-    if (lends && send_back(out, out.readers[0])) return;
-    if (lends || any(out, Transfer::kStaged)) stage(out);
+    if (any(out, Transfer::kStaged) || any(out, Transfer::kLent)) {
+      if (out.readers.size() == 1 && send_back(out, out.readers[0])) return;
+      stage(out);
+    }
     if (any(out, Transfer::kStored)) {
       const Stores stores(lane().head, *this);
       for (const Reader& reader : out.readers) {
