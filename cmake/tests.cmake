@@ -78,7 +78,8 @@ function(weft_add_tests name)
   foreach(shard RANGE ${last})
     set(test "${name}.${shard}")
     add_test(NAME ${test} COMMAND ${name} "--gtest_output=json:${CMAKE_BINARY_DIR}/cases/${test}.json")
-    # A model that lends slots, whatever the processor. libfabric's tcp;ofi_rxm sets 4 MiB aside for each rank instead of 64.
+    # A model that lends slots, whatever the processor. With this buffer size libfabric's
+    # tcp;ofi_rxm sets 4 MiB aside for each rank instead of 64.
     set_tests_properties(${test} PROPERTIES TIMEOUT 600 ENVIRONMENT
       "WEFT_TUNING=none;WEFT_MODEL=intel;FI_OFI_RXM_BUFFER_SIZE=1024;GTEST_TOTAL_SHARDS=${weft_test_processes};GTEST_SHARD_INDEX=${shard}")
   endforeach()

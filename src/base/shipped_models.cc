@@ -105,22 +105,20 @@ CopyProfile copies_by_rule(const Processor& processor, std::size_t below) {
 // Of Intel's that no profile names, as measured on one of them. Slots that turned through more than
 // the second cache were dear to write there, and those that their last reader writes cheap.
 constexpr const char* kIntel = "intel";
-constexpr Lengths kIntelLengths = {.moved_chunk = 64_K,
-                                   .one_shot = 4_K,
-                                   .symmetric_one_shot = 4_K,
-                                   .allreduce_chunk = 64_K,
-                                   .allreduce_chunk_to = kNever,
-                                   .broadcast_ahead = 512_K,
-                                   .allreduce_in_place = 4_K + 1,
-                                   .reduce_in_place = 16_M,
-                                   .broadcast_in_place = kNever,
-                                   .symmetric_from = 8_K,
-                                   .loaded_to = 2_M};
+constexpr Lengths intel_lengths() {
+  Lengths lengths = kGoldenCove;
+  lengths.smallest_chunk = 16_K;
+  lengths.moved_chunk = lengths.allreduce_chunk = 64_K;
+  lengths.allreduce_chunk_to = kNever;
+  lengths.one_shot = 4_K;
+  lengths.broadcast_ahead = 512_K;
+  return lengths;
+}
 MachineModel of_intel(const Processor& processor) {
   return {kIntel,
           copies_by_rule(processor, kNever),
           {.span = processor.l2 / 4, .lend_to = kNever},
-          kIntelLengths};
+          intel_lengths()};
 }
 
 // Of any other. Slots span twice the second cache, in calls no longer than it; and on all

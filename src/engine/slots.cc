@@ -19,7 +19,8 @@ SymmetricBlock ArenaPool::lease(Holder* holder) {
   } else if (holders_.size() >= kMostHeld) {
     block = take_idle();
   }
-  if (!block.data) block = fabric_->allocate(Slots::kBytes, MemoryUse::kInternal);
+  if (!block.data)
+    block = fabric_->allocate(fabric_->lends() ? Slots::kBytes : kSlotBytes, MemoryUse::kInternal);
   if (holder) holders_.push_back(holder);
   return block;
 }
@@ -72,7 +73,7 @@ void Slots::note(Spot spot, std::size_t bytes, int peer, int channel, std::uint6
 
 Slot Slots::to_lend() const {
   const std::optional<std::size_t> next = lent_.next();
-  if (!next) return {};
+  if (!next || block_.bytes < kBytes) return {};
   return {at(kSlotBytes + *next), where(kSlotBytes + *next), false, true};
 }
 

@@ -29,8 +29,8 @@ class ArenaPool {
   ArenaPool(const ArenaPool&) = delete;
   ArenaPool& operator=(const ArenaPool&) = delete;
 
-  // A block of Slots::kBytes. With a `holder` it may be taken back, by give_idle(), until leave().
-  // Throws what the fabric throws that has no more.
+  // A block of kSlotBytes, of Slots::kBytes where the fabric lends. With a `holder` it may be taken
+  // back, by give_idle(), until leave(). Throws what the fabric throws that has no more.
   SymmetricBlock lease(Holder* holder = nullptr);
   // The holder is asked no more.
   void leave(const Holder& holder);

@@ -298,6 +298,9 @@ class Fabric : public std::enable_shared_from_this<Fabric> {
   // own. Equal on all ranks.
   virtual int rails() const { return 1; }
 
+  // Whether slots may be lent here (Slot::lend).
+  virtual bool lends() const { return false; }
+
   // How peers find this fabric: opaque bytes, printable, under 1 KiB.
   virtual std::string address() const = 0;
 

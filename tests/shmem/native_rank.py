@@ -126,7 +126,7 @@ def late(comm: weft.Communicator) -> None:
 
 
 def main() -> None:
-    with weft.init(fabric="shmem", timeout=90) as comm:
+    with weft.init(fabric="shmem", timeout=30) as comm:
         globals()[sys.argv[1]](comm)
         print(f"rank {comm.rank}: ok\n", end="", flush=True)
 

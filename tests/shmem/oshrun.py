@@ -25,7 +25,7 @@ def finish(command: list[str], **variables: str) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=200,
+        timeout=100,
     )
     return done.returncode, done.stdout
 

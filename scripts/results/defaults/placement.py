@@ -20,9 +20,7 @@ Taken = TypeVar("Taken")
 _RANKS = 2
 _SECONDS = 0.01
 _FIRST = 10  # looks, before anything is measured
-_DOUBTED = (
-    2  # of all looks, so many of the quickest count for nothing; the next says how near is near
-)
+_DOUBTED = 2  # of the quickest looks; the next one says how near the cores can be
 _FURTHER = 2  # times as long: they were moved
 
 

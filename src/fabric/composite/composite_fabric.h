@@ -18,6 +18,7 @@ class CompositeFabric final : public Fabric {
   std::string_view name() const override { return name_; }
   bool inherited() const override { return near_->inherited(); }
   int rails() const override { return far_->rails(); }
+  bool lends() const override { return near_->lends(); }
   std::string address() const override;
   std::string obstacle(const std::string& address) const override;
   std::unique_ptr<Endpoint> open(const std::vector<std::string>& addresses, int me,

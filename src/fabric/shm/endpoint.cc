@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/membarrier.h"
 #include "fabric/members.h"
 #include "fabric/ticket.h"
 #include "weft/error.h"
@@ -22,7 +21,6 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<Segments> segments, std::shared_ptr<Map
       lane_(reinterpret_cast<LaneSegment*>(block_.data)),
       me_(me),
       patience_(patience),
-      lends_(register_heavy_fence()),
       returned_(segments_) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     Peer peer{.reached = Reached(members[i])};

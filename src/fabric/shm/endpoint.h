@@ -102,7 +102,6 @@ class ShmEndpoint final : public Endpoint {
   LaneSegment* const lane_;
   const int me_;
   const Clock::duration patience_;
-  const bool lends_;  // recall() is quick
   std::vector<Peer> peers_;
   Returned returned_;
   std::atomic<bool> connected_{false};

@@ -58,7 +58,7 @@ enum class Transfer : std::uint8_t {
   kStaged,   // it lies in the sender's slot
   kLoaded,   // it lies in the sender's own buffer
   kStored,   // the sender has stored it into the receiver's output
-  kLent,     // as kStaged, and the receiver may write there, until the sender recalls
+  kLent,     // as kStaged; the receiver may write there, until the sender recalls it
   kReturned  // it lies in a slot that the receiver had lent
 };
 
@@ -69,8 +69,8 @@ inline Transfer transfer_of(const Header& header) {
 struct alignas(kLine) Entry {
   std::atomic<std::uint64_t> stamp;
   Header header;
-  // Of a payload of more than kInlineBytes: a Location at the sender, of a slot that returns one at
-  // the receiver; if it was stored into the receiver's output, the bytes before it there.
+  // Of a payload of more than kInlineBytes: a Location at the sender; of kReturned, one at the
+  // receiver; of kStored, the bytes before it in the receiver's output.
   std::uint64_t place;
 
   static constexpr std::size_t kSmallBytes = 24;

@@ -49,7 +49,7 @@ void ShmEndpoint::prepare(Outgoing& out) {
       transfer = Transfer::kStored;
       reader.place = reach(reader.peer, reader.output + reader.offset, out.bytes);
     }
-    reader.lent = transfer == Transfer::kStaged && out.slot->lend && lends_;
+    reader.lent = transfer == Transfer::kStaged && out.slot->lend;
     if (reader.lent) transfer = Transfer::kLent;
     reader.transfer = static_cast<std::uint8_t>(transfer);
     reader.holds_source = transfer == Transfer::kLoaded;

@@ -68,6 +68,9 @@ std::unique_ptr<Endpoint> ShmFabric::open(const std::vector<std::string>& addres
   return std::make_unique<ShmEndpoint>(segments_, doorbell_, remotes, me, patience);
 }
 
+// Without a heavy fence a recall would take milliseconds.
+bool ShmFabric::lends() const { return register_heavy_fence(); }
+
 SymmetricBlock ShmFabric::allocate(std::size_t bytes, MemoryUse use) {
   mark_.check();
   return segments_->allocate(bytes, use);

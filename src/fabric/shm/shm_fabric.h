@@ -30,6 +30,7 @@ class ShmFabric final : public Fabric {
   ~ShmFabric() override;
 
   std::string_view name() const override { return "shm"; }
+  bool lends() const override;
   bool inherited() const override { return mark_.forked(); }
   std::string address() const override;
   std::string obstacle(const std::string& address) const override;
