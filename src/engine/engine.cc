@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "base/placement.h"
@@ -20,12 +19,6 @@ constexpr std::chrono::microseconds kSpins{50};
 constexpr int kYields = 500;
 constexpr int kLookEvery = 256, kClockEvery = 8;
 constexpr std::chrono::milliseconds kInterruptEvery{20};
-// Where all wait for the wire, a lane that went whenever those above it stand still would get as
-// much of the wire as they. So it stands back while they move: until four times the usual time
-// between two moves has passed, and never longer than this, since they may wait for a late rank.
-// After so long it goes once in any case.
-constexpr int kTimesBetweenMoves = 4;
-constexpr std::chrono::milliseconds kLongestBack{20};
 
 void pause() {
 #if defined(__x86_64__)
@@ -38,23 +31,6 @@ void pause() {
 }
 
 }  // namespace
-
-void Driven::note_step(bool went, Clock::time_point now) {
-  if (went) {
-    const Clock::duration passed = now - moved_;
-    // Several moves may follow one arrival: the longer times count.
-    if (busy_since_ && passed < kLongestBack)
-      between_moves_ = std::max(passed, between_moves_ - between_moves_ / 8);
-    moved_ = now;
-    busy_since_ = true;
-  }
-  busy_since_ = busy_since_ && busy();
-}
-
-bool Driven::keeps_back(Clock::time_point now) const {
-  const Clock::duration longest = kLongestBack;
-  return busy() && now - moved_ < std::min(kTimesBetweenMoves * between_moves_, longest);
-}
 
 bool Patience::relax() {
   bool look = wait();
@@ -136,22 +112,12 @@ Worker Engine::employ(const Worker& worker) {
 
 void Engine::attach(Driven* driven) {
   std::lock_guard lock(driving_);
-  driven_.insert(
-      std::ranges::upper_bound(driven_, driven->priority(), std::greater(), &Driven::priority),
-      driven);
-  find_outranked();
+  turns_.attach(driven);
 }
 
 void Engine::detach(Driven* driven) {
   std::lock_guard lock(driving_);
-  std::erase(driven_, driven);
-  find_outranked();
-}
-
-void Engine::find_outranked() {
-  for (Driven* driven : driven_)
-    driven->outranked_.store(driven->priority() < driven_.front()->priority(),
-                             std::memory_order_relaxed);
+  turns_.detach(driven);
 }
 
 void Engine::queued(bool wake) {
@@ -166,39 +132,6 @@ void Engine::queued(bool wake) {
   fabric_->ring();
 }
 
-bool Engine::step_all(bool look, Driven::Finished& finished) {
-  bool moved = false, stands_back = false;
-  const bool several = !driven_.empty() && driven_.back()->outranked();
-  const auto now = several ? Clock::now() : Clock::time_point{};
-  int least = std::numeric_limits<int>::min();  // that is not kept back
-  for (auto at = driven_.begin(); at != driven_.end(); ++at) {
-    Driven* const driven = *at;
-    if (driven->priority() < least) {
-      stands_back = may_stand_back(now);
-      if (stands_back) break;
-    }
-    const bool outranked = driven->outranked();
-    const bool went = driven->step(look, outranked ? Pace::kOneTrip : Pace::kFree, finished);
-    if (several) driven->note_step(went, now);
-    if (several && driven->keeps_back(now)) least = std::max(least, driven->priority());
-    if (!went) continue;
-    moved = true;
-    if (!outranked) continue;
-    // Its equals come before it next time.
-    const auto below = std::find_if(
-        at, driven_.end(), [&](Driven* other) { return other->priority() < driven->priority(); });
-    std::rotate(at, at + 1, below);
-    break;
-  }
-  if (!stands_back) back_since_ = {};
-  return moved;
-}
-
-bool Engine::may_stand_back(Clock::time_point now) {
-  if (back_since_ == Clock::time_point{}) back_since_ = now;
-  return now - back_since_ < kLongestBack;
-}
-
 bool Engine::drive(bool look, bool& driven_by_other) {
   Driven::Finished finished;
   bool moved = false;
@@ -206,7 +139,7 @@ bool Engine::drive(bool look, bool& driven_by_other) {
     std::unique_lock lock(driving_, std::try_to_lock);
     driven_by_other = !lock.owns_lock();
     if (driven_by_other) return false;
-    moved = step_all(look, finished);
+    moved = turns_.step(look, turns_.timed() ? Clock::now() : Clock::time_point{}, finished);
     if (finished.empty()) return moved;
     ++finishing_;
   }
@@ -266,11 +199,6 @@ bool Engine::drive_until(const std::function<bool()>& done, Clock::time_point de
   return true;
 }
 
-bool Engine::pending() const {
-  return std::any_of(driven_.begin(), driven_.end(),
-                     [](const Driven* driven) { return driven->pending(); });
-}
-
 void Engine::expect_crowd() {
   crowded_.store(true, std::memory_order_relaxed);
   fabric_->expect_crowd();
@@ -311,7 +239,7 @@ void Engine::loop() {
     {
       // Both locks: nothing is queued between looking and forgetting.
       std::scoped_lock lock(driving_, mutex_);
-      if (!pending()) {
+      if (!turns_.pending()) {
         work_ = false;
         continue;
       }

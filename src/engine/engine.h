@@ -12,51 +12,11 @@
 #include <thread>
 #include <vector>
 
-#include "engine/pace.h"
 #include "engine/slots.h"
+#include "engine/turns.h"
 #include "fabric/fabric.h"
 
 namespace weft {
-
-// Something that the engine drives: the collectives of a lane, the transfers of a
-// communicator.
-class Driven {
- public:
-  // `priority`: a higher one goes first.
-  explicit Driven(int priority) : priority_(priority) {}
-  virtual ~Driven() = default;
-  Driven(const Driven&) = delete;
-  Driven& operator=(const Driven&) = delete;
-
-  // Work that has finished and whose callbacks are to run once no lock is held.
-  using Finished = std::vector<std::function<void()>>;
-  // Goes on as far as nothing blocks and `pace` lets it. True if anything moved. `look`: time to
-  // look at clocks and peers. Called by one thread at a time.
-  virtual bool step(bool look, Pace pace, Finished& finished) = 0;
-  // Whether there is anything to drive.
-  virtual bool pending() const = 0;
-  // Whether work of its own is under way, for which others may have to stand back.
-  virtual bool busy() const { return pending(); }
-
-  int priority() const { return priority_; }
-  // Whether something of a higher priority is attached. relaxed: who misses a change is as one that
-  // looked before it.
-  bool outranked() const { return outranked_.load(std::memory_order_relaxed); }
-
- private:
-  friend class Engine;
-  // After each step: whether it went.
-  void note_step(bool went, Clock::time_point now);
-  // Whether it is likely to move again soon, so that those below it stand back.
-  bool keeps_back(Clock::time_point now) const;
-
-  const int priority_;
-  std::atomic<bool> outranked_{false};
-  // Under the engine's driving_:
-  Clock::time_point moved_{};        // last
-  bool busy_since_ = false;          // since then
-  Clock::duration between_moves_{};  // usually, while busy
-};
 
 // How a thread waits: spins a little, yields, then sleeps at the fabric's doorbell. Not at
 // all spinning where ranks outnumber cores. One thread.
@@ -150,23 +110,15 @@ class Engine {
   static void dispose(Engine* engine);
   // True if anything moved. Runs completions after the lock is gone.
   bool drive(bool look, bool& driven_by_other);
-  // Steps all in the order of their priorities, under driving_. Ends after a trip of one that is
-  // outranked, so that those above it are asked again, and at one that stands back.
-  bool step_all(bool look, Driven::Finished& finished);
-  void find_outranked();
-  // Something stands back now. True until it has done so for long enough.
-  bool may_stand_back(Clock::time_point now);
-  bool pending() const;
   void loop();
 
   std::shared_ptr<Fabric> fabric_;
   ArenaPool arenas_;
   std::atomic<bool> crowded_{false};
 
-  std::mutex driving_;              // held while stepping
-  std::vector<Driven*> driven_;     // under driving_; the highest priority first
-  int finishing_ = 0;               // under driving_: threads that call callbacks
-  Clock::time_point back_since_{};  // under driving_: something stands back; else the epoch
+  std::mutex driving_;  // held while stepping
+  Turns turns_;         // under driving_
+  int finishing_ = 0;   // under driving_: threads that call callbacks
 
   std::mutex mutex_;  // the rest
   std::condition_variable wake_;
