@@ -63,8 +63,14 @@ class Shmem {
   // Lets messages of the network arrive and leave; does not wait. A rank that polls its memory has
   // to call it: without, nothing arrives over Open MPI's TCP, and shmem_test does not help. Does
   // nothing in libraries that need no such call.
+  //
+  // Open MPI gives the core away in each such call, where its ranks outnumber the cores and nothing
+  // has come. A thread that polls several peers would lose its core for each of them.
   void progress() {
-    if (progress_) progress_();
+    if (!progress_) return;
+    const bool yields = set_yields_ && set_yields_(false);
+    progress_();
+    if (yields) set_yields_(true);
   }
   // The address here of the peer's place; null: it is on another node, or this library does not
   // map its memory.
@@ -86,6 +92,7 @@ class Shmem {
   void* handle_ = nullptr;
   Functions call_;
   void (*progress_)() = nullptr;
+  bool (*set_yields_)(bool) = nullptr;
   bool ours_ = false;      // start() initialised it
   bool open_mpi_ = false;  // else Sandia's or another
   int pe_ = 0, pes_ = 0;
