@@ -131,8 +131,8 @@ void Shmem::learn() {
   if (open_mpi_) {
     sync_value_ = -1;
     progress_ = reinterpret_cast<void (*)()>(::dlsym(handle_, "opal_progress"));
-    set_yields_ = reinterpret_cast<bool (*)(bool)>(
-        ::dlsym(handle_, "opal_progress_set_yield_when_idle"));
+    set_yields_ =
+        reinterpret_cast<bool (*)(bool)>(::dlsym(handle_, "opal_progress_set_yield_when_idle"));
     // Open MPI 5 has a putmem_signal that ends the process. So put, fence and add stay.
   } else if (name_.find("Sandia") != std::string::npos) {
     sync_value_ = 0;
