@@ -19,6 +19,8 @@ struct Lengths {
   // A chunk of ranks that have a core each on one node: a quarter of a block, from the smallest to
   // the largest. Where a chunk is moved and nothing else, or blocks are not known, `moved_chunk`.
   std::size_t smallest_chunk = 16 << 10, largest_chunk = 64 << 10, moved_chunk = 128 << 10;
+  // The same of up to 16 ranks that load such chunks from symmetric memory; 0: moved_chunk.
+  std::size_t loaded_chunk = 0;
   // An allreduce of at most so many is added up everywhere.
   std::size_t one_shot = 16 << 10, symmetric_one_shot = 16 << 10;
   // A chunk of an allreduce of at most allreduce_chunk_to bytes, of two ranks; 0: as of others.

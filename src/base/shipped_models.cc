@@ -110,6 +110,7 @@ constexpr Lengths intel_lengths() {
   lengths.smallest_chunk = 16_K;
   lengths.moved_chunk = lengths.allreduce_chunk = 64_K;
   lengths.allreduce_chunk_to = kNever;
+  lengths.loaded_chunk = 1_M;
   lengths.one_shot = 4_K;
   lengths.broadcast_ahead = 512_K;
   return lengths;
@@ -134,6 +135,7 @@ constexpr LengthField kFields[] = {
     {"smallest_chunk", &Lengths::smallest_chunk},
     {"largest_chunk", &Lengths::largest_chunk},
     {"moved_chunk", &Lengths::moved_chunk},
+    {"loaded_chunk", &Lengths::loaded_chunk},
     {"one_shot", &Lengths::one_shot},
     {"symmetric_one_shot", &Lengths::symmetric_one_shot},
     {"allreduce_chunk", &Lengths::allreduce_chunk},

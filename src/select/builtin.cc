@@ -136,6 +136,14 @@ Row two_shot_of_two(const Lengths& lengths) {
   return two;
 }
 
+// Each rank loads its blocks from the others' symmetric memory.
+Row loaded(Collective collective, const Lengths& lengths, const char* use) {
+  Row few = row(collective, kFew, kAll, use);
+  few.symmetric = true;
+  few.use.chunk = lengths.loaded_chunk;
+  return few;
+}
+
 constexpr bool kOrdinary = false, kSymmetric = true;
 
 Row of(bool memory, Row row) {
@@ -196,14 +204,17 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       row(C::kReduce, kFew, kAll, "reduce/direct"),
       row(C::kReduce, kAny, kAll, "reduce/binomial"),
       row(C::kReduce, kAny, kAll, "reduce/direct"),
+      loaded(C::kAllgather, lengths, "allgather/direct"),
       row(C::kAllgather, kFew, kAll, "allgather/direct"),
       within(C::kAllgather, kAll, "allgather/direct"),
       row(C::kAllgather, kAny, kAll, "allgather/ring"),
+      loaded(C::kReduceScatter, lengths, "reduce_scatter/direct"),
       row(C::kReduceScatter, kFew, kAll, "reduce_scatter/direct"),
       where_crowded(within(C::kReduceScatter, kAll, "reduce_scatter/direct")),
       within(C::kReduceScatter, below(kAroundBytes), "reduce_scatter/direct"),
       row(C::kReduceScatter, kAny, kAll, "reduce_scatter/ring"),
       row(C::kReduceScatter, kAny, kAll, "reduce_scatter/direct"),
+      loaded(C::kAlltoall, lengths, "alltoall/direct"),
       row(C::kAlltoall, kFew, kAll, "alltoall/direct"),
       within(C::kAlltoall, kAll, "alltoall/direct"),
       row(C::kAlltoall, kAny, kAll, "alltoall/pairwise"),

@@ -152,6 +152,21 @@ TEST(Selector, LongSymmetricBuffersOfTwoRanks) {
   EXPECT_EQ(chosen(4, call), "reduce/direct");
 }
 
+TEST(Selector, BlocksThatAreLoadedFromSymmetricMemory) {
+  const Settings settings{.lengths = {.loaded_chunk = 1 << 20}};
+  for (const auto collective :
+       {Collective::kAllgather, Collective::kReduceScatter, Collective::kAlltoall}) {
+    Call call = call_of(collective, 4 << 20);
+    const std::string direct = chosen(2, call);
+    EXPECT_EQ(chosen(2, call, settings), direct);
+    call.symmetric = true;
+    EXPECT_EQ(chosen(2, call), direct);
+    for (const int ranks : {2, 5, 16})
+      EXPECT_EQ(chosen(ranks, call, settings), direct + "(chunk=1M)");
+    EXPECT_EQ(chosen(2, call, {.lengths = settings.lengths, .crowded = true}), direct);
+  }
+}
+
 // Other lanes go first at the end of a chunk.
 TEST(Selector, CallsWithAPriorityHaveShortChunks) {
   const Settings settings{.has_priority = true, .place = {0, 1}};

@@ -119,6 +119,16 @@ def symmetric_calls(job, sizes):
             assert comm.rank != 1 or (out == total).all()
             comm.broadcast(mine, out=mine, root=1, symmetric=True)
             assert (mine == alike + 1).all()
+            blocks = np.stack([alike + rank for rank in range(job.size)])
+            mine[:] = blocks[comm.rank]
+            own, all_of = weft.empty((job.size, count), "f4"), weft.empty((job.size, count), "f4")
+            comm.allgather(mine, out=all_of, symmetric=True)
+            assert (all_of == blocks).all()
+            own[:] = blocks + 100 * comm.rank
+            comm.alltoall(own, out=all_of, symmetric=True)
+            assert (all_of == [blocks[comm.rank] + 100 * rank for rank in range(job.size)]).all()
+            comm.reduce_scatter(own, out=out, symmetric=True)
+            assert (out == total + comm.rank * job.size + sum(range(job.size)) * 99).all()
         return True
 
 
@@ -132,6 +142,7 @@ def symmetric_calls(job, sizes):
         {"symmetric_from": 10_000, "loaded_to": 60_000, "reduce_in_place": 400_000,
          "broadcast_in_place": 300_000, "allreduce_in_place": 20_000, "symmetric_one_shot": 8000},
         {"broadcast_in_place": 8000, "long_broadcast": 60_000, "long_broadcast_chunk": 16_000},
+        {"symmetric_from": 5000, "moved_chunk": 4096, "loaded_chunk": 100_000},
     ],
 )  # fmt: skip
 def test_symmetric_memory_gives_the_same_wherever_it_is_used(tmp_path, ranks, lengths):
