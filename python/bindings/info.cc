@@ -80,6 +80,7 @@ nb::dict model(const weft::ModelInfo& info) {
   row["reuse"] = info.reuse;
   row["reuse_to"] = info.reuse_to;
   row["lend_to"] = info.lend_to;
+  row["lent_span"] = info.lent_span;
   for (const auto& [name, bytes] : info.lengths) row[name.c_str()] = bytes;
   return row;
 }

@@ -42,7 +42,8 @@ LONG = {"moved_chunk": 256 * _K, "allreduce_chunk": 0, "allreduce_chunk_to": 0,
 SHORT = {"moved_chunk": 64 * _K, "allreduce_chunk": 64 * _K, "allreduce_chunk_to": 1 << 40,
          "one_shot": 4 * _K}  # fmt: skip
 WITHOUT = {"without": {"lend_to": 0}, "without, long": {"lend_to": 0, **LONG}}
-WITH = {"with": {"lend_to": 64 * _K}, "with, short": {"lend_to": 64 * _K, **SHORT}}
+LENT = {"lend_to": 64 * _K, "lent_span": 256 * _K}
+WITH = {"with": LENT, "with, short": {**LENT, **SHORT}}
 Row = dict[str, Any]
 
 

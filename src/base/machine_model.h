@@ -58,8 +58,11 @@ struct Reuse {
   // reader's cache, and more places push out the data.
   std::size_t to = kNever;
   // Messages of at most so many bytes, of ranks that send to each other, go in slots that their
-  // readers write next: each writes where it has just read. 0: none.
+  // readers write next: each writes where it has read. 0: none.
   std::size_t lend_to = 0;
+  // What those that came back span until one of them is filled again, in calls whose blocks are at
+  // most half as long, where they are enough. Elsewhere the one that came back last is filled next.
+  std::size_t lent_span = 0;
 };
 
 struct MachineModel {

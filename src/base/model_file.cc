@@ -78,6 +78,8 @@ void read_numbers(const std::filesystem::path& file, const json& whole, MachineM
       model.reuse.to = length_of(file, whole, "reuse_to");
     else if (name == "lend_to")
       model.reuse.lend_to = length_of(file, whole, "lend_to");
+    else if (name == "lent_span")
+      model.reuse.lent_span = length_of(file, whole, "lent_span");
     else if (field != length_fields().end())
       model.lengths.*field->value = length_of(file, whole, field->name);
     else

@@ -118,7 +118,7 @@ constexpr Lengths intel_lengths() {
 MachineModel of_intel(const Processor& processor) {
   return {kIntel,
           copies_by_rule(processor, kNever),
-          {.span = processor.l2 / 4, .lend_to = kNever},
+          {.span = processor.l2 / 4, .lend_to = kNever, .lent_span = 256_K},
           intel_lengths()};
 }
 

@@ -83,6 +83,7 @@ ModelInfo described_model() {
     info.reuse = model.reuse.span;
     info.reuse_to = model.reuse.to;
     info.lend_to = std::min(model.reuse.lend_to, kLentBytes);
+    info.lent_span = model.reuse.lent_span;
     for (const LengthField& field : length_fields())
       info.lengths.emplace_back(field.name, model.lengths.*field.value);
   } catch (const Error& error) {

@@ -2,16 +2,34 @@
 
 #include <algorithm>
 
+#include "engine/lent.h"
 #include "weft/plan.h"
 
 namespace weft {
 namespace {
 
 // Elements.
-std::size_t longest_block(const Partition& parts, int blocks) {
+std::size_t longest_of(const Partition& parts, int blocks) {
   std::size_t longest = 0;
   for (int block = 0; block < blocks; ++block) longest = std::max(longest, parts.size(block, 1));
   return longest;
+}
+
+std::size_t longest_block(const Binding& binding) {
+  const PlanShape& shape = binding.plan->shape;
+  return std::max(longest_of(binding.parts[0], shape.input_blocks),
+                  longest_of(binding.parts[1], shape.output_blocks));
+}
+
+bool exchanges(const Binding& binding) {
+  bool sends = false, receives = false;
+  for (const Section& section : binding.plan->program) {
+    for (const Step& step : section.steps) {
+      sends |= step.verb == Verb::kPut && step.peers.size() == 1;
+      receives |= step.verb == Verb::kWait;
+    }
+  }
+  return sends && receives;
 }
 
 }  // namespace
@@ -21,8 +39,7 @@ std::size_t places_of(const Binding& binding, const Reuse& reuse) {
   const std::size_t longest = std::max(binding.parts[0].total(), binding.parts[1].total());
   if (longest * binding.element > reuse.to) return 1;
   // A block may be shorter than a chunk. Then the rest of a slot is never written.
-  const std::size_t block = std::max(longest_block(binding.parts[0], shape.input_blocks),
-                                     longest_block(binding.parts[1], shape.output_blocks));
+  const std::size_t block = longest_block(binding);
   std::size_t all = 0, written = 0;
   for (const Channel& channel : shape.channels) {
     const auto slots = static_cast<std::size_t>(channel.slots);
@@ -35,15 +52,16 @@ std::size_t places_of(const Binding& binding, const Reuse& reuse) {
                                  std::max<std::size_t>(1, kSlotBytes / all));
 }
 
-std::size_t lends_to(const Binding& binding, const Reuse& reuse) {
-  bool sends = false, receives = false;
-  for (const Section& section : binding.plan->program) {
-    for (const Step& step : section.steps) {
-      sends |= step.verb == Verb::kPut && step.peers.size() == 1;
-      receives |= step.verb == Verb::kWait;
-    }
-  }
-  return sends && receives ? std::min(reuse.lend_to, kLentBytes) : 0;
+Lending lending_of(const Binding& binding, const Reuse& reuse) {
+  if (!exchanges(binding)) return {};
+  Lending lending{.to = std::min(reuse.lend_to, kLentBytes)};
+  const std::size_t block = longest_block(binding) * binding.element;
+  const std::size_t message = std::min(binding.chunk * binding.element, block);
+  const std::size_t span = reuse.lent_span;
+  // All slots that are lent together hold less of shorter messages.
+  if (message * LentSlots::kSlots >= span && block <= span / 2 && span > 0)
+    lending.turn = span / message;
+  return lending;
 }
 
 }  // namespace weft

@@ -14,8 +14,8 @@ namespace weft {
 // element and chunk are set.
 std::size_t places_of(const Binding& binding, const Reuse& reuse);
 
-// The longest message that goes in a slot which is lent: reuse.lend_to where this rank both sends
-// to one rank and receives, else 0.
-std::size_t lends_to(const Binding& binding, const Reuse& reuse);
+// Which messages go in slots that are lent, none unless this rank both sends to one rank and
+// receives; and how many of these turn. The binding is as for places_of().
+Lending lending_of(const Binding& binding, const Reuse& reuse);
 
 }  // namespace weft

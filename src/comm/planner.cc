@@ -161,7 +161,7 @@ void Planner::bind(const Call& call, Binding& binding) {
   binding.count_by_pair = traits.by_rank();
   binding.plan = std::move(plan);
   binding.places = places_of(binding, machine_model().reuse);
-  binding.lends_to = lends_to(binding, machine_model().reuse);
+  binding.lending = lending_of(binding, machine_model().reuse);
   binding.revision = revisions_.fetch_add(1, std::memory_order_relaxed) + 1;
   set_buffers(call, binding);
 }

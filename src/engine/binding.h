@@ -15,6 +15,13 @@ namespace weft {
 
 class Natives;
 
+// Messages of at most `to` bytes, to one rank that sends as well, go in slots that are lent. The
+// `turn` slots that came back last are filled in turn.
+struct Lending {
+  std::size_t to = 0;
+  std::size_t turn = 1;
+};
+
 struct Binding {
   std::shared_ptr<const RankPlan> plan;
 
@@ -34,9 +41,7 @@ struct Binding {
   std::size_t wire = 1;         // the same in a narrow slot
   std::size_t chunk = 1;        // elements of a chunk
   std::size_t places = 1;       // that each slot turns through; each rank's own
-  // Messages of at most so many bytes, to one rank that sends as well, go in slots that are lent;
-  // each rank's own.
-  std::size_t lends_to = 0;
+  Lending lending;              // each rank's own
   kernels::ReduceFn reduce = nullptr;
   // For steps with a narrow slot; all other operands count as wide there; null: narrow slots are as
   // the buffers.

@@ -2,41 +2,41 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace weft {
 
 LentSlots::LentSlots() : here_(kSlots) { std::iota(here_.rbegin(), here_.rend(), std::uint8_t{0}); }
 
-std::optional<std::size_t> LentSlots::next() const {
+std::optional<std::size_t> LentSlots::next(std::size_t turn) const {
   if (here_.empty()) return std::nullopt;
-  return here_.back() * kStride;
+  return here_[here_.size() - std::min(turn, here_.size())] * kStride;
 }
 
-void LentSlots::lend(int peer, int channel, std::uint64_t number, std::size_t bytes) {
-  lent_.push_back({here_.back(), peer, channel, number, bytes});
-  here_.pop_back();
+void LentSlots::lend(std::size_t offset, int peer, int channel, std::uint64_t number,
+                     std::size_t bytes) {
+  const auto slot = static_cast<std::uint8_t>(offset / kStride);
+  here_.erase(std::ranges::find(here_, slot));
+  loans_[slot] = {true, peer, channel, number, bytes};
 }
 
 void LentSlots::come_back(std::size_t offset) {
-  const auto slot = static_cast<std::uint8_t>(offset / kStride);
-  const auto loan = std::ranges::find(lent_, slot, &Loan::slot);
-  if (loan == lent_.end()) return;
-  lent_.erase(loan);
-  here_.push_back(slot);
+  const std::size_t slot = offset / kStride;
+  if (slot >= kSlots || !std::exchange(loans_[slot].away, false)) return;
+  here_.push_back(static_cast<std::uint8_t>(slot));
 }
 
 bool LentSlots::read(Endpoint& endpoint) const {
-  return std::ranges::all_of(lent_, [&](const Loan& loan) {
-    return endpoint.settled(loan.peer, loan.channel, loan.number, loan.bytes) ||
+  return std::ranges::all_of(loans_, [&](const Loan& loan) {
+    return !loan.away || endpoint.settled(loan.peer, loan.channel, loan.number, loan.bytes) ||
            (endpoint.troubled() && !endpoint.lost(loan.peer).empty());
   });
 }
 
 bool LentSlots::recall(Endpoint& endpoint) {
-  if (lent_.empty()) return true;
+  if (here_.size() == kSlots) return true;
   if (!endpoint.recall()) return false;
-  for (const Loan& loan : lent_) here_.push_back(loan.slot);
-  lent_.clear();
+  for (std::size_t slot = 0; slot < kSlots; ++slot) come_back(slot * kStride);
   return true;
 }
 

@@ -23,11 +23,12 @@ class LentSlots {
 
   LentSlots();
 
-  // Bytes before the slot that came back last; nothing: all are lent.
-  std::optional<std::size_t> next() const;
-  // It went to `peer` with message `number`, of `bytes` bytes.
-  void lend(int peer, int channel, std::uint64_t number, std::size_t bytes);
-  // The slot so many bytes behind the first has come back, and its message has been credited.
+  // Where one of those that are here lies, in bytes behind the first: of the `turn` (at least 1)
+  // that came back last the one that did so first. Nothing: all are lent.
+  std::optional<std::size_t> next(std::size_t turn) const;
+  // The slot at `offset`, which is here, went to `peer` with message `number`, of `bytes` bytes.
+  void lend(std::size_t offset, int peer, int channel, std::uint64_t number, std::size_t bytes);
+  // The slot at `offset` has come back, and its message has been credited.
   void come_back(std::size_t offset);
   // Whether the messages of all that are away have been credited, or their readers are gone.
   bool read(Endpoint& endpoint) const;
@@ -36,14 +37,14 @@ class LentSlots {
 
  private:
   struct Loan {
-    std::uint8_t slot;
-    int peer, channel;
-    std::uint64_t number;
-    std::size_t bytes;
+    bool away = false;
+    int peer = 0, channel = 0;
+    std::uint64_t number = 0;
+    std::size_t bytes = 0;
   };
 
-  std::vector<std::uint8_t> here_;
-  std::vector<Loan> lent_;
+  std::vector<std::uint8_t> here_;  // the one that came back last is the last
+  std::array<Loan, kSlots> loans_;  // by slot
 };
 
 }  // namespace weft

@@ -63,8 +63,8 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
 }
 
 Slot Run::to_lend(const Outgoing& out) const {
-  if (out.bytes > binding_->lends_to || out.readers.size() != 1) return {};
-  return lane_->slots.to_lend();
+  if (out.bytes > binding_->lending.to || out.readers.size() != 1) return {};
+  return lane_->slots.to_lend(binding_->lending.turn);
 }
 
 // Where the source lies, and where the readers want it.
@@ -95,7 +95,8 @@ void Run::send(const Step& step, const Outgoing& out, Slots::Spot spot) {
   }
   lane_->endpoint.post(out);
   if (out.readers.size() == 1 && out.readers[0].lent)
-    lane_->slots.lend(out.readers[0].peer, out.channel, out.readers[0].number, out.bytes);
+    lane_->slots.lend(*out.slot, out.readers[0].peer, out.channel, out.readers[0].number,
+                      out.bytes);
   ++lane_->sent[static_cast<std::size_t>(channel_of(step.channel))];
 }
 

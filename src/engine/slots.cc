@@ -71,8 +71,8 @@ void Slots::note(Spot spot, std::size_t bytes, int peer, int channel, std::uint6
   uses_.push_back({spot, bytes, peer, channel, number});
 }
 
-Slot Slots::to_lend() const {
-  const std::optional<std::size_t> next = lent_.next();
+Slot Slots::to_lend(std::size_t turn) const {
+  const std::optional<std::size_t> next = lent_.next(turn);
   if (!next || block_.bytes < kBytes) return {};
   return {at(kSlotBytes + *next), where(kSlotBytes + *next), false, true};
 }

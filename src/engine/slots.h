@@ -80,16 +80,15 @@ class Slots {
   int reader_of(Endpoint& endpoint, Spot spot, std::size_t bytes);
   // Message `number` to `peer` on `channel` lies there.
   void note(Spot spot, std::size_t bytes, int peer, int channel, std::uint64_t number);
-  // A slot to lend; without data if there is none.
-  Slot to_lend() const;
-  // The slot that to_lend() gave went to a peer.
-  void lend(int peer, int channel, std::uint64_t number, std::size_t bytes) {
-    lent_.lend(peer, channel, number, bytes);
+  // A slot to lend, of those that came back last the one that did so `turn` slots ago; without data
+  // if there is none.
+  Slot to_lend(std::size_t turn) const;
+  // The slot that to_lend() gave went to a peer with message `number`.
+  void lend(const Slot& slot, int peer, int channel, std::uint64_t number, std::size_t bytes) {
+    lent_.lend(lent_place(slot.data), peer, channel, number, bytes);
   }
   // A message that lay in a slot of ours was credited.
-  void come_back(const std::byte* data) {
-    lent_.come_back(static_cast<std::size_t>(data - block_.data) - kSlotBytes);
-  }
+  void come_back(const std::byte* data) { lent_.come_back(lent_place(data)); }
   // Whether no message is outstanding, but to peers that are gone and read no more.
   bool read(Endpoint& endpoint);
   // As read(), and no peer writes into slots of ours: those that were lent have been recalled.
@@ -102,6 +101,10 @@ class Slots {
     int peer, channel;
     std::uint64_t number;
   };
+  // Bytes before a slot, from the first that is lent on.
+  std::size_t lent_place(const std::byte* data) const {
+    return static_cast<std::size_t>(data - block_.data) - kSlotBytes;
+  }
   static bool done(Endpoint& endpoint, const SlotUse& use) {
     return endpoint.settled(use.peer, use.channel, use.number, use.bytes);
   }

@@ -98,8 +98,16 @@ def uneven_calls(job, turns):
 @pytest.mark.parametrize("calls", [mixed_calls, uneven_calls])
 def test_each_rank_lends_its_slots_as_its_own_model_says(tmp_path, ranks, calls):
     lends = [1 << 40, 64 << 10, 5000, 0, 1 << 40]
+    spans = [256 << 10, 0, 20_000, 1 << 40, 256 << 10]
     models = [
-        file_of(tmp_path, f"m{rank}", lend_to=lends[rank], moved_chunk=64 << 10, one_shot=1000)
+        file_of(
+            tmp_path,
+            f"m{rank}",
+            lend_to=lends[rank],
+            lent_span=spans[rank],
+            moved_chunk=64 << 10,
+            one_shot=1000,
+        )
         for rank in range(ranks)
     ]
     with with_models(models) as team:

@@ -73,8 +73,23 @@ TEST(Places, SlotsAreLentWhereOneRankSendsToAnotherAndReceives) {
         Row{"broadcast/one_shot", 5_K, 0},     // the root receives nothing
         Row{"allreduce/one_shot", 5_K, 0}}) {  // its slot is filled by a copy
     const Binding binding = bound(find_algorithm(row.algorithm), 16_K, 16_K);
-    EXPECT_EQ(lends_to(binding, {.lend_to = row.lend_to}), row.longest) << row.algorithm;
+    EXPECT_EQ(lending_of(binding, {.lend_to = row.lend_to}).to, row.longest) << row.algorithm;
   }
+}
+
+// A message is a block, or a chunk of one.
+TEST(Places, LentSlotsTurnInCallsWhoseBlocksAreAtMostHalfTheirSpan) {
+  const Algorithm direct = find_algorithm("allgather/direct");
+  const auto turn = [&](std::size_t block, std::size_t chunk) {
+    return lending_of(bound(direct, block, chunk), {.lend_to = 64_K, .lent_span = 256_K}).turn;
+  };
+  EXPECT_EQ(turn(16_K, 64_K), 16u);
+  EXPECT_EQ(turn(48_K, 64_K), 5u);
+  EXPECT_EQ(turn(128_K, 64_K), 4u);
+  EXPECT_EQ(turn(128_K + 1, 32_K), 1u);
+  EXPECT_EQ(turn(16_K - 1, 64_K), 1u) << "16 of them span less";
+  EXPECT_EQ(turn(0, 64_K), 1u);
+  EXPECT_EQ(lending_of(bound(direct, 16_K, 16_K), {.lend_to = 64_K}).turn, 1u);
 }
 
 }  // namespace

@@ -103,9 +103,9 @@ class SlotsToLend : public ::testing::Test {
     slots_.lease({memory_.data(), memory_.size(), location_of(1, 0)});
   }
   // To rank 1, as a message of its own number.
-  Slot lend() {
-    const Slot slot = slots_.to_lend();
-    slots_.lend(1, 0, number_++, kBytes);
+  Slot lend(std::size_t turn = 1) {
+    const Slot slot = slots_.to_lend(turn);
+    slots_.lend(slot, 1, 0, number_++, kBytes);
     return slot;
   }
 
@@ -126,17 +126,31 @@ TEST_F(SlotsToLend, LieApartAndBehindThePlans) {
     last = slot.data;
   }
   EXPECT_LE(last + kLentBytes, memory_.data() + memory_.size());
-  EXPECT_EQ(slots_.to_lend().data, nullptr) << "all are lent";
+  EXPECT_EQ(slots_.to_lend(1).data, nullptr) << "all are lent";
+  EXPECT_EQ(slots_.to_lend(8).data, nullptr);
 }
 
 TEST_F(SlotsToLend, WhatCameBackLastGoesFirst) {
   const Slot first = lend(), second = lend();
   slots_.come_back(first.data);
   slots_.come_back(second.data);
-  EXPECT_EQ(slots_.to_lend().data, second.data);
+  EXPECT_EQ(slots_.to_lend(1).data, second.data);
   slots_.come_back(second.data);  // it is here
   (void)lend();
-  EXPECT_EQ(slots_.to_lend().data, first.data);
+  EXPECT_EQ(slots_.to_lend(1).data, first.data);
+}
+
+TEST_F(SlotsToLend, AsManyTurnAsAreAskedFor) {
+  for (const std::size_t turn : {2u, 3u, 16u, 1000u}) {
+    std::vector<std::byte*> order;
+    for (std::size_t i = 0; i < 2 * LentSlots::kSlots; ++i) {
+      order.push_back(lend(turn).data);
+      slots_.come_back(order.back());
+    }
+    const std::size_t turning = std::min(turn, LentSlots::kSlots);
+    EXPECT_EQ(std::set(order.begin(), order.end()).size(), turning);
+    for (std::size_t i = turning; i < order.size(); ++i) EXPECT_EQ(order[i], order[i - turning]);
+  }
 }
 
 TEST_F(SlotsToLend, AreRecalledOnceTheirMessagesAreRead) {
