@@ -19,7 +19,7 @@ struct Lengths {
   // A chunk of ranks that have a core each on one node: a quarter of a block, from the smallest to
   // the largest. Where a chunk is moved and nothing else, or blocks are not known, `moved_chunk`.
   std::size_t smallest_chunk = 16 << 10, largest_chunk = 64 << 10, moved_chunk = 128 << 10;
-  // The same of up to 16 ranks that load such chunks from symmetric memory; 0: moved_chunk.
+  // The same of two ranks of a node that load such chunks from symmetric memory; 0: moved_chunk.
   std::size_t loaded_chunk = 0;
   // An allreduce of at most so many is added up everywhere.
   std::size_t one_shot = 16 << 10, symmetric_one_shot = 16 << 10;
@@ -61,7 +61,8 @@ struct Reuse {
   // readers write next: each writes where it has read. 0: none.
   std::size_t lend_to = 0;
   // What those that came back span until one of them is filled again, in calls whose blocks are at
-  // most half as long, where they are enough. Elsewhere the one that came back last is filled next.
+  // most half as long, if 16 of its messages are at least that long. In others, the one that came
+  // back last is filled next.
   std::size_t lent_span = 0;
 };
 

@@ -21,7 +21,7 @@ std::size_t longest_block(const Binding& binding) {
                   longest_of(binding.parts[1], shape.output_blocks));
 }
 
-bool exchanges(const Binding& binding) {
+bool sends_and_receives(const Binding& binding) {
   bool sends = false, receives = false;
   for (const Section& section : binding.plan->program) {
     for (const Step& step : section.steps) {
@@ -53,12 +53,12 @@ std::size_t places_of(const Binding& binding, const Reuse& reuse) {
 }
 
 Lending lending_of(const Binding& binding, const Reuse& reuse) {
-  if (!exchanges(binding)) return {};
+  if (!sends_and_receives(binding)) return {};
   Lending lending{.to = std::min(reuse.lend_to, kLentBytes)};
   const std::size_t block = longest_block(binding) * binding.element;
   const std::size_t message = std::min(binding.chunk * binding.element, block);
   const std::size_t span = reuse.lent_span;
-  // All slots that are lent together hold less of shorter messages.
+  // All lent slots together span less of shorter messages.
   if (message * LentSlots::kSlots >= span && block <= span / 2 && span > 0)
     lending.turn = span / message;
   return lending;

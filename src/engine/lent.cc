@@ -1,6 +1,7 @@
 #include "engine/lent.h"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 #include <utility>
 
@@ -16,7 +17,9 @@ std::optional<std::size_t> LentSlots::next(std::size_t turn) const {
 void LentSlots::lend(std::size_t offset, int peer, int channel, std::uint64_t number,
                      std::size_t bytes) {
   const auto slot = static_cast<std::uint8_t>(offset / kStride);
-  here_.erase(std::ranges::find(here_, slot));
+  const auto here = std::ranges::find(here_, slot);
+  assert(here != here_.end());
+  here_.erase(here);
   loans_[slot] = {true, peer, channel, number, bytes};
 }
 

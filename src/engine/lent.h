@@ -1,4 +1,4 @@
-// Slots for messages between two ranks that send to each other: each writes where it has just read.
+// Slots for messages between two ranks that send to each other: each writes where it has read.
 #pragma once
 
 #include <array>

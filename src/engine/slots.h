@@ -80,8 +80,7 @@ class Slots {
   int reader_of(Endpoint& endpoint, Spot spot, std::size_t bytes);
   // Message `number` to `peer` on `channel` lies there.
   void note(Spot spot, std::size_t bytes, int peer, int channel, std::uint64_t number);
-  // A slot to lend, of those that came back last the one that did so `turn` slots ago; without data
-  // if there is none.
+  // A slot to lend, see LentSlots::next(); without data if there is none.
   Slot to_lend(std::size_t turn) const;
   // The slot that to_lend() gave went to a peer with message `number`.
   void lend(const Slot& slot, int peer, int channel, std::uint64_t number, std::size_t bytes) {

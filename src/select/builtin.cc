@@ -136,12 +136,13 @@ Row two_shot_of_two(const Lengths& lengths) {
   return two;
 }
 
-// Each rank loads its blocks from the others' symmetric memory.
+// For two ranks of one node: each loads its blocks from the other's symmetric memory, so that no
+// slot has to hold a chunk.
 Row loaded(Collective collective, const Lengths& lengths, const char* use) {
-  Row few = row(collective, kFew, kAll, use);
-  few.symmetric = true;
-  few.use.chunk = lengths.loaded_chunk;
-  return few;
+  Row two = in_place(collective, kAll, use);
+  two.nodes.to = 1;
+  two.use.chunk = lengths.loaded_chunk;
+  return two;
 }
 
 constexpr bool kOrdinary = false, kSymmetric = true;

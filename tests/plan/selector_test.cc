@@ -161,9 +161,11 @@ TEST(Selector, BlocksThatAreLoadedFromSymmetricMemory) {
     EXPECT_EQ(chosen(2, call, settings), direct);
     call.symmetric = true;
     EXPECT_EQ(chosen(2, call), direct);
-    for (const int ranks : {2, 5, 16})
-      EXPECT_EQ(chosen(ranks, call, settings), direct + "(chunk=1M)");
+    EXPECT_EQ(chosen(2, call, settings), direct + "(chunk=1M)");
+    EXPECT_EQ(chosen(3, call, settings), direct);
     EXPECT_EQ(chosen(2, call, {.lengths = settings.lengths, .crowded = true}), direct);
+    EXPECT_EQ(chosen(2, call, {.lengths = settings.lengths, .place = {0, 1}}),
+              chosen(2, call, {.place = {0, 1}}));
   }
 }
 

@@ -50,7 +50,7 @@ class TurnsTest : public ::testing::Test {
  protected:
   using Letters = Traced<Turns>;
 
-  // The tests say how late it is, so that no system that takes a core away is seen.
+  // The time is simulated: a core that is taken away disturbs nothing.
   void step() { turns.step(false, now, finished); }
   void drive(std::size_t trips) {
     for (int steps = 0; trace.size() < trips && steps < 100; ++steps) step();
