@@ -124,6 +124,6 @@ def reason_of_a_rank(said: str) -> str:
 
 def last_words(said: str) -> str:
     """The line that says most: no error that only says that another rank had one."""
-    errors = re.findall(r"^.*(?:Error|Exception).*$", said, re.MULTILINE)
+    errors = re.findall(r"^.*(?:Error|Exception|weft\.errors\.\w+).*$", said, re.MULTILINE)
     errors = [e for e in errors if not re.search(r"its process \d+ (died|left)", e)] or errors
     return (errors[-1] if errors else said[-200:]).strip()[:300]
