@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -105,26 +106,39 @@ TEST_F(TurnsTest, OneThatMovesKeepsLowerOnesBackBetweenItsMoves) {
   EXPECT_EQ(trace, "hllllhhhllllllll") << "from the second on its pace is known, until it ends";
 }
 
-TEST_F(TurnsTest, OneThatIsLateKeepsNobodyBackAfterFourTimesItsPace) {
-  Letters low(turns, 0, 'l', kForever, trace), high(turns, 1, 'h', 3, trace);
-  high.blocked = each(milliseconds(1));
-  drive_for(milliseconds(2));
-  ASSERT_EQ(trace, "hlh");
-  trace.clear();
-  high.blocked = [] { return true; };
-  drive_for(milliseconds(10));
-  EXPECT_EQ(trace, "lllllll") << "not in the first 3 ms, then each ms";
+// From its last move on, four times its pace and at most 20 ms.
+TEST_F(TurnsTest, OneThatStandsStillKeepsLowerOnesBackByItsPace) {
+  struct Row {
+    milliseconds pace;
+    std::size_t kept_back;  // looks, one each ms, after the one at which it moved last
+  };
+  for (const Row& row : {Row{milliseconds(1), 3}, Row{milliseconds(4), 15},
+                         Row{milliseconds(5), 19}, Row{milliseconds(15), 19}}) {
+    Letters low(turns, 0, 'l', kForever, trace), high(turns, 1, 'h', 3, trace);
+    high.blocked = each(row.pace);
+    drive_for(row.pace + milliseconds(1));
+    ASSERT_EQ(std::ranges::count(trace, 'h'), 2) << trace;
+    trace.clear();
+    high.blocked = [] { return true; };
+    drive_for(milliseconds(40));
+    EXPECT_EQ(trace, std::string(40 - row.kept_back, 'l')) << row.pace.count() << " ms";
+    trace.clear();
+  }
 }
 
-TEST_F(TurnsTest, OneWhosePaceIsSlowKeepsNobodyBackForLong) {
-  Letters low(turns, 0, 'l', kForever, trace), high(turns, 1, 'h', 3, trace);
-  high.blocked = each(milliseconds(15));
-  drive_for(milliseconds(16));
-  ASSERT_EQ(trace, "h" + std::string(15, 'l') + "h");
+// Several moves may follow one arrival: the longer times between moves count, an eighth less each.
+TEST_F(TurnsTest, ThePaceIsThatOfArrivals) {
+  Letters low(turns, 0, 'l', kForever, trace), high(turns, 1, 'h', 4, trace);
+  high.blocked = [&, start = now, move = 0]() mutable {
+    constexpr milliseconds kMoves[] = {milliseconds(0), milliseconds(4), milliseconds(5)};
+    return move == 3 || now - start < kMoves[move] || (++move, false);
+  };
+  drive_for(milliseconds(6));
+  ASSERT_EQ(std::ranges::count(trace, 'h'), 3) << trace;
   trace.clear();
   high.blocked = [] { return true; };
-  drive_for(milliseconds(30));
-  EXPECT_EQ(trace, std::string(11, 'l')) << "20 ms after its last move and not 60, then each ms";
+  drive_for(milliseconds(20));
+  EXPECT_EQ(trace, "lllllll") << "14 ms after its last move, then each ms";
 }
 
 TEST_F(TurnsTest, OneThatAlwaysMovesDoesNotStarveOthers) {
