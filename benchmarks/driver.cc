@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr long kWarmSamples = 2;
 constexpr double kWarmShare = 0.15;  // of the time of a case
+constexpr long kLeastSamples = 5;    // that count: the first ones of a long operation are slow
 constexpr long kMostSamples = 20000;
 
 double since(Clock::time_point start) {
@@ -45,7 +46,8 @@ class Schedule {
     taken_ += done.counts ? done.samples : 0;
     if (job_.samples) return {done.counts ? 0 : job_.samples, true};
     const bool warm = spent_ >= kWarmShare * job_.seconds;
-    if (done.counts && (spent_ >= job_.seconds || taken_ >= kMostSamples)) return {0, true};
+    const bool enough = taken_ >= kLeastSamples && spent_ >= job_.seconds;
+    if (done.counts && (enough || taken_ >= kMostSamples)) return {0, true};
     // Turns double, so that one slow sample does not decide how many there are.
     const double each = std::max(seconds / static_cast<double>(done.samples), 1e-9);
     const double end = warm ? job_.seconds : kWarmShare * job_.seconds;
@@ -67,9 +69,9 @@ class Bench {
       : library_(library), job_(job), case_(c), rank_(rank), meeting_(meeting) {
     item_ = c.collective == "barrier" ? 1 : item_bytes(c.dtype);
     sides_ = sides(c, rank, job.ranks);
-    if (sides_.output) output_ = library.allocate(sides_.output * item_);
+    if (sides_.output) output_ = touched(sides_.output * item_);
     if (in_place(c)) input_ = output_;
-    if (sides_.input && !input_) input_ = library.allocate(sides_.input * item_);
+    if (sides_.input && !input_) input_ = touched(sides_.input * item_);
     library.bind(c, input_.get(), output_.get());
   }
 
@@ -98,6 +100,13 @@ class Bench {
   }
 
  private:
+  // No library's memory has its pages made while an operation is timed.
+  std::shared_ptr<void> touched(std::size_t bytes) {
+    std::shared_ptr<void> memory = library_.allocate(bytes);
+    std::memset(memory.get(), 0, bytes);
+    return memory;
+  }
+
   // Seconds of one operation.
   double sample() {
     if (sides_.input)
@@ -160,7 +169,6 @@ std::shared_ptr<void> Library::allocate(std::size_t bytes) {
   constexpr std::size_t kPage = 4096;
   void* memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   if (!memory) throw std::bad_alloc();
-  std::memset(memory, 0, bytes);
   return {memory, std::free};
 }
 

@@ -21,7 +21,7 @@ namespace bench {
 class Library {
  public:
   virtual ~Library() = default;
-  // Zeroed memory for one side of a case. By default memory of the heap, aligned to a page.
+  // Memory for one side of a case, not yet touched. By default of the heap, aligned to a page.
   virtual std::shared_ptr<void> allocate(std::size_t bytes);
   // The operation that operate() does from now on. input == output for collectives in place
   // (job.h). Null

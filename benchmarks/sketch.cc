@@ -11,6 +11,7 @@
 // errors, and sums float32 only.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -96,8 +97,10 @@ void until(const std::atomic<std::uint64_t>& counter, std::uint64_t least) {
 class Sketch : public bench::Library {
  public:
   Sketch(int rank, Shared& shared) : rank_(static_cast<std::size_t>(rank)), shared_(shared) {
-    for (Stream* stream : {&shared.sends[rank], &shared.results[rank]})
+    for (Stream* stream : {&shared.sends[rank], &shared.results[rank]}) {
       stream->slots = allocate(kAllBytes);
+      std::memset(stream->slots.get(), 0, kAllBytes);
+    }
     reduce_ = weft::kernels::find_reduce(weft::DType::kF32, weft::ReduceOp::kSum);
   }
 

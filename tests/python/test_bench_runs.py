@@ -153,6 +153,14 @@ def test_parts_that_do_not_add_up_are_refused():
         burst(weft_library("core"), Job([case], 0.1, 3))
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_a_long_operation_has_more_than_its_first_samples(symmetric):
+    case = Case.sized("broadcast", 4 << 20, 2, "float32", symmetric=symmetric)
+    for rank in burst(weft_library("core"), Job([case], 1e-4, None)):
+        assert rank[0].correct
+        assert len(rank[0].seconds) >= 5
+
+
 @pytest.mark.parametrize(
     "collective", ["allreduce", "broadcast", "alltoall", "allgather", "reduce_scatter"]
 )
