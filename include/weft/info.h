@@ -53,21 +53,17 @@ struct WorkerInfo {
   std::string why;
 };
 
-// If the kernel does not say, strings are empty and numbers zero.
 // The model of the machine that communicators made here use (docs/machine-model.md).
 struct ModelInfo {
-  std::string processor;      // as files name it
-  std::string name;           // "zen5", a file; "intel", "unknown": a rule chose it
-  std::size_t reuse = 0;      // bytes that a rank's slots span before one is written again
-  std::size_t reuse_to = 0;   // longest buffer of a call that spans it, in bytes
-  std::size_t lend_to = 0;    // longest message in a slot that its reader writes next, in bytes
-  std::size_t lent_span = 0;  // what such slots span before one is written again, in short calls
-  // Lengths in bytes, by name: smallest_chunk, largest_chunk, ...
-  std::vector<std::pair<std::string, std::size_t>> lengths;
+  std::string processor;  // as files name it
+  std::string name;       // "zen5", a file; "intel", "unknown": a rule chose it
+  // Its numbers in bytes, by name: reuse, lend_to, smallest_chunk, ...
+  std::vector<std::pair<std::string, std::size_t>> numbers;
   std::string known;     // names that WEFT_MODEL may give
   std::string obstacle;  // why there is none: WEFT_MODEL or a file is wrong
 };
 
+// If the kernel does not say, strings are empty and numbers zero.
 struct SystemInfo {
   std::string version;          // of Weft
   std::string instruction_set;  // of the reduction loops that were chosen

@@ -77,11 +77,7 @@ nb::dict model(const weft::ModelInfo& info) {
   row["processor"] = info.processor.c_str();
   row["name"] = info.name.c_str();
   row["known"] = info.known.c_str();
-  row["reuse"] = info.reuse;
-  row["reuse_to"] = info.reuse_to;
-  row["lend_to"] = info.lend_to;
-  row["lent_span"] = info.lent_span;
-  for (const auto& [name, bytes] : info.lengths) row[name.c_str()] = bytes;
+  for (const auto& [name, bytes] : info.numbers) row[name.c_str()] = bytes;
   return row;
 }
 

@@ -42,13 +42,6 @@ struct Lengths {
   bool operator==(const Lengths&) const = default;
 };
 
-// A field of Lengths, as files and words of other ranks name it.
-struct LengthField {
-  const char* name;
-  std::size_t Lengths::* value;
-};
-std::span<const LengthField> length_fields();
-
 // How soon a slot is written again, in bytes.
 struct Reuse {
   // What a rank's slots span before one is written again: by then its lines have left the cache of
@@ -65,6 +58,15 @@ struct Reuse {
   // back last is filled next.
   std::size_t lent_span = 0;
 };
+
+// A number of Reuse or Lengths, as files, `weft info` and words of other ranks name it.
+template <class Numbers>
+struct NumberField {
+  const char* name;
+  std::size_t Numbers::* value;
+};
+std::span<const NumberField<Reuse>> reuse_fields();
+std::span<const NumberField<Lengths>> length_fields();
 
 struct MachineModel {
   std::string name;  // "zen5"; "intel", "unknown": a rule chose it

@@ -44,11 +44,17 @@ std::string trusted_text(const std::filesystem::path& file) {
   return text;
 }
 
-std::size_t length_of(const std::filesystem::path& file, const json& whole, const char* name) {
+// False: there is no number of that name.
+template <class Numbers>
+bool read_number(const std::filesystem::path& file, const json& whole, const std::string& name,
+                 std::span<const NumberField<Numbers>> fields, Numbers& numbers) {
+  const auto field = std::ranges::find(fields, name, &NumberField<Numbers>::name);
+  if (field == fields.end()) return false;
   const json& value = whole[name];
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMostLength)
-    wrong(file, std::string(name) + " is " + shown(value) + ": give bytes, at most 2^40");
-  return value.get<std::size_t>();
+    wrong(file, name + " is " + shown(value) + ": give bytes, at most 2^40");
+  numbers.*field->value = value.get<std::size_t>();
+  return true;
 }
 
 json parsed(const std::filesystem::path& file) {
@@ -71,18 +77,8 @@ json parsed(const std::filesystem::path& file) {
 void read_numbers(const std::filesystem::path& file, const json& whole, MachineModel& model) {
   for (const auto& [name, _] : whole.items()) {
     if (name == kVersionName || name == "processor" || name == "measured") continue;
-    const auto field = std::ranges::find(length_fields(), name, &LengthField::name);
-    if (name == "reuse")
-      model.reuse.span = length_of(file, whole, "reuse");
-    else if (name == "reuse_to")
-      model.reuse.to = length_of(file, whole, "reuse_to");
-    else if (name == "lend_to")
-      model.reuse.lend_to = length_of(file, whole, "lend_to");
-    else if (name == "lent_span")
-      model.reuse.lent_span = length_of(file, whole, "lent_span");
-    else if (field != length_fields().end())
-      model.lengths.*field->value = length_of(file, whole, field->name);
-    else
+    if (!read_number(file, whole, name, reuse_fields(), model.reuse) &&
+        !read_number(file, whole, name, length_fields(), model.lengths))
       wrong(file, "there is no " + shown(name));
   }
   const Lengths& lengths = model.lengths;

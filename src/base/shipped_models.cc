@@ -118,7 +118,7 @@ constexpr Lengths intel_lengths() {
 MachineModel of_intel(const Processor& processor) {
   return {kIntel,
           copies_by_rule(processor, kNever),
-          {.span = processor.l2 / 4, .lend_to = kNever, .lent_span = 256_K},
+          {.span = processor.l2 / 4, .lend_to = 64_K, .lent_span = 256_K},
           intel_lengths()};
 }
 
@@ -131,7 +131,13 @@ MachineModel of_unknown(const Processor& processor) {
           {.symmetric_from = 4_K + 1}};
 }
 
-constexpr LengthField kFields[] = {
+constexpr NumberField<Reuse> kReuseFields[] = {
+    {"reuse", &Reuse::span},
+    {"reuse_to", &Reuse::to},
+    {"lend_to", &Reuse::lend_to},
+    {"lent_span", &Reuse::lent_span},
+};
+constexpr NumberField<Lengths> kLengthFields[] = {
     {"smallest_chunk", &Lengths::smallest_chunk},
     {"largest_chunk", &Lengths::largest_chunk},
     {"moved_chunk", &Lengths::moved_chunk},
@@ -152,7 +158,8 @@ constexpr LengthField kFields[] = {
 
 }  // namespace
 
-std::span<const LengthField> length_fields() { return kFields; }
+std::span<const NumberField<Reuse>> reuse_fields() { return kReuseFields; }
+std::span<const NumberField<Lengths>> length_fields() { return kLengthFields; }
 
 MachineModel shipped_model(const Processor& processor) {
   for (const Known& known : kKnown)

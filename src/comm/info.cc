@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -80,12 +79,10 @@ ModelInfo described_model() {
   try {
     const MachineModel& model = machine_model();
     info.name = model.name;
-    info.reuse = model.reuse.span;
-    info.reuse_to = model.reuse.to;
-    info.lend_to = std::min(model.reuse.lend_to, kLentBytes);
-    info.lent_span = model.reuse.lent_span;
-    for (const LengthField& field : length_fields())
-      info.lengths.emplace_back(field.name, model.lengths.*field.value);
+    for (const auto& field : reuse_fields())
+      info.numbers.emplace_back(field.name, model.reuse.*field.value);
+    for (const auto& field : length_fields())
+      info.numbers.emplace_back(field.name, model.lengths.*field.value);
   } catch (const Error& error) {
     info.obstacle = error.what();
   }

@@ -43,7 +43,7 @@ bool parse_wire(const std::string& name, const std::string& text) {
 
 nlohmann::json lengths_json(const Lengths& lengths) {
   nlohmann::json json;
-  for (const LengthField& field : length_fields()) json[field.name] = lengths.*field.value;
+  for (const auto& field : length_fields()) json[field.name] = lengths.*field.value;
   return json;
 }
 
@@ -80,7 +80,7 @@ Settings Settings::parse(const std::string& text) {
     settings.chunk = json.at("chunk").get<std::size_t>();
     settings.reproducible = json.at("reproducible").get<bool>();
     settings.wire = json.at("wire").get<bool>();
-    for (const LengthField& field : length_fields())
+    for (const auto& field : length_fields())
       settings.lengths.*field.value = json.at("lengths").at(field.name).get<std::size_t>();
     settings.tuned = rows_of(json.at("tuned"));
     return settings;

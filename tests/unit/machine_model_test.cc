@@ -59,7 +59,7 @@ TEST(MachineModel, OfAnUnknownProcessorOfIntelsLendsSlots) {
   processor.l2 = 1 << 20;
   const MachineModel model = shipped_model(processor);
   EXPECT_EQ(model.reuse.span, 256u << 10);
-  EXPECT_EQ(model.reuse.lend_to, kNever);
+  EXPECT_EQ(model.reuse.lend_to, 64u << 10);
   for (const CopyRule& rule : model.copies.rules) {
     EXPECT_EQ(rule.string_from, 8192u);
     EXPECT_EQ(rule.string_below, kNever);
@@ -126,12 +126,13 @@ class ModelFile : public testing::Test {
 TEST_F(ModelFile, ChangesWhatItHasOfWhatIsShipped) {
   const auto model =
       read(R"({"weft_model": 1, "processor": "x", "reuse": 4096, "reuse_to": 9, "lend_to": 7,
-               "one_shot": 5})");
+               "lent_span": 3, "one_shot": 5})");
   ASSERT_TRUE(model);
   const MachineModel shipped = shipped_model({"AuthenticAMD", 26, 0x02});
   EXPECT_EQ(model->reuse.span, 4096u);
   EXPECT_EQ(model->reuse.to, 9u);
   EXPECT_EQ(model->reuse.lend_to, 7u);
+  EXPECT_EQ(model->reuse.lent_span, 3u);
   EXPECT_EQ(model->lengths.one_shot, 5u);
   EXPECT_EQ(model->lengths.smallest_chunk, shipped.lengths.smallest_chunk);
   EXPECT_EQ(model->copies.rules[1].string_from, shipped.copies.rules[1].string_from);

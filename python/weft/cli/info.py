@@ -146,6 +146,8 @@ def _model(model: dict[str, Any]) -> str:
         span += f" in calls of up to {_bytes(model['reuse_to'])}"
     if model["lend_to"]:
         span += f", messages of up to {_bytes(model['lend_to'])} in lent ones"
+        if model["lent_span"]:
+            span += f" that span {_bytes(model['lent_span'])}"
     return (
         f"{escape(model['name'])}: slots span {span}, chunks of {chunks} "
         f"({model['processor']}; known: {model['known']})"
