@@ -111,7 +111,7 @@ constexpr Lengths intel_lengths() {
   lengths.moved_chunk = lengths.allreduce_chunk = 64_K;
   lengths.allreduce_chunk_to = kNever;
   lengths.loaded_chunk = 1_M;
-  lengths.one_shot = 4_K;
+  lengths.one_shot = 16_K;
   lengths.broadcast_ahead = 512_K;
   return lengths;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/lent.h"
+#include "engine/run.h"
 #include "weft/plan.h"
 
 namespace weft {
@@ -21,12 +22,19 @@ std::size_t longest_block(const Binding& binding) {
                   longest_of(binding.parts[1], shape.output_blocks));
 }
 
+// Whether a step sends to one rank only, what lies in the caller's memory.
+bool sends_to_one(const Section& section, std::size_t number) {
+  const Step& step = section.steps[number];
+  return (step.verb == Verb::kPut && step.peers.size() == 1) ||
+         (number > 0 && make_put(section.steps[number - 1], step));
+}
+
 bool sends_and_receives(const Binding& binding) {
   bool sends = false, receives = false;
   for (const Section& section : binding.plan->program) {
-    for (const Step& step : section.steps) {
-      sends |= step.verb == Verb::kPut && step.peers.size() == 1;
-      receives |= step.verb == Verb::kWait;
+    for (std::size_t number = 0; number < section.steps.size(); ++number) {
+      sends |= sends_to_one(section, number);
+      receives |= section.steps[number].verb == Verb::kWait;
     }
   }
   return sends && receives;

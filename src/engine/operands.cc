@@ -72,6 +72,7 @@ bool Run::slot_is_free(Slots::Spot spot, std::size_t bytes) {
 std::byte* Run::own_slot(int channel, std::size_t bytes) {
   Filled& filled = filled_[static_cast<std::size_t>(channel)];
   filled.data = filled.inlined.data();
+  filled.is_source = false;
   if (bytes > kInlineBytes) {
     const Slots::Spot at = spot(channel);
     if (!slot_is_free(at, bytes)) return nullptr;

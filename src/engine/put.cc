@@ -1,4 +1,5 @@
-// A put: its source goes to its readers. How is the fabric's business.
+// A put: its source goes to its readers. How is the fabric's business. A copy into a slot that is
+// sent next is one, too.
 #include <algorithm>
 
 #include "engine/run.h"
@@ -17,7 +18,7 @@ Outgoing& Run::outgoing(const Step& step, std::size_t elements) {
   out_.source = nullptr;
   out_.bytes = 0;
   out_.where = {};
-  out_.aimed = false;
+  out_.aimed = out_.passing = false;
   out_.slot = nullptr;
   return out_;
 }
@@ -42,6 +43,34 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
   Outgoing& out = outgoing(step, now.elements);
   out.bytes = part.count * binding_->element;
   out.source = user(step.src[0], place(now, step.dst.size()), part);
+  if (out.bytes > kInlineBytes) aim(now, part, out);
+  return send_source(step, out);
+}
+
+bool make_put(const Step& copy, const Step& signal) {
+  return copy.verb == Verb::kCopy && copy.dst.size() == 1 && copy.dst[0].buffer == Buffer::kSlot &&
+         copy.src[0].buffer != Buffer::kSlot && signal.verb == Verb::kSignal &&
+         signal.peers.size() == 1 && signal.channel == copy.dst[0].channel &&
+         signal.lag == copy.lag;
+}
+
+bool Run::is_sent_next(const Prepared& now, const Span& part) const {
+  const std::size_t next = at_.step + 1;
+  if (next == round_.steps.size() || round_.steps[next].chunks != now.chunks) return false;
+  const Step& copy = *now.step;
+  return make_put(copy, *round_.steps[next].step) && place(now, 1).owner == rank_ &&
+         binding_->plan->shape.channels[copy.dst[0].channel].width == Width::kPlain &&
+         part.count * binding_->element <= std::max(kInlineBytes, binding_->lending.to);
+}
+
+void Run::put_off(const Prepared& now, const Span& part) {
+  Filled& filled = filled_[now.step->dst[0].channel];
+  filled.full = filled.is_source = true;
+  filled.bytes = part.count * binding_->element;
+  filled.data = user(now.step->src[0], place(now, 1), part);
+}
+
+bool Run::send_source(const Step& step, Outgoing& out) {
   if (out.bytes <= kInlineBytes) {
     send(step, out, {});
     return true;
@@ -51,7 +80,6 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
   Slot slot = to_lend(out);
   if (!slot.data) slot = own;
   out.slot = &slot;
-  aim(now, part, out);
   lane_->endpoint.prepare(out);
   if (!slot.lend || !readers_.front().lent) {
     slot = own;

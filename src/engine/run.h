@@ -65,6 +65,10 @@ class Run {
   using Place = Round::Place;
   bool go(const Prepared& now, std::size_t chunk);
   bool copy(const Prepared& now, std::size_t chunk);
+  // Whether a copy is sent by the step after it, in a message that needs no slot of the plan's.
+  bool is_sent_next(const Prepared& now, const Span& part) const;
+  // Leaves such a copy to its signal.
+  void put_off(const Prepared& now, const Span& part);
   kernels::Filling filling(const Operand& target) const;
   bool reduce(const Prepared& now, std::size_t chunk);
   // targets_ = scale * (sources_ added up), rounded for narrow slots.
@@ -72,6 +76,9 @@ class Run {
   bool put(const Prepared& now, std::size_t chunk);
   // A message of this step, without a payload yet, to its peers.
   Outgoing& outgoing(const Step& step, std::size_t elements);
+  // Sends a payload from its source, through a slot where the fabric wants one. False: none is
+  // free.
+  bool send_source(const Step& step, Outgoing& out);
   // A slot that is lent with the message; without data if it shall not be.
   Slot to_lend(const Outgoing& out) const;
   void aim(const Prepared& now, const Span& part, Outgoing& out);
@@ -136,6 +143,7 @@ class Run {
   // The own slot of a channel that is filled and not yet sent.
   struct Filled {
     bool full = false;
+    bool is_source = false;  // the data are the caller's: the copy was left to the signal
     std::size_t bytes = 0;
     std::byte* data = nullptr;
     alignas(64) std::array<std::byte, kInlineBytes> inlined;
@@ -165,6 +173,10 @@ class Run {
 
 // Throws Aborted if a member has aborted the lane, as far as that is known here.
 void check_not_aborted(const Endpoint& endpoint);
+
+// Whether a copy, into the slot of one reader that the next step signals, makes a put with it.
+// Other than a put, the two free the source.
+bool make_put(const Step& copy, const Step& signal);
 
 // Whether a run of `binding` may put payload into slot memory.
 bool needs_slots(const Binding& binding);

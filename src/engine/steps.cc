@@ -33,6 +33,10 @@ bool Run::go(const Prepared& now, std::size_t chunk) {
 
 bool Run::copy(const Prepared& now, std::size_t chunk) {
   Span part = span(now, chunk);
+  if (is_sent_next(now, part)) {
+    put_off(now, part);
+    return true;
+  }
   if (!targets(now, part)) return false;
   const Operand& from = now.step->src[0];
   bool slot = from.buffer == Buffer::kSlot;
@@ -111,13 +115,14 @@ bool Run::signal(const Prepared& now) {
     send(step, out, {});
     return true;
   }
-  filled.full = false;
   out.bytes = filled.bytes;
   out.source = filled.data;
-  if (out.bytes <= kInlineBytes) {
-    send(step, out, {});
-    return true;
+  if (filled.is_source || out.bytes <= kInlineBytes) {
+    out.passing = true;
+    filled.full = !send_source(step, out);
+    return !filled.full;
   }
+  filled.full = false;
   const Slots::Spot at = spot(step.channel);
   Slot slot{filled.data, lane_->slots.where(at.place), true};
   out.slot = &slot;

@@ -116,6 +116,7 @@ struct Outgoing {
   std::size_t bytes = 0;
   Location where{};      // of the source, where it is symmetric memory
   bool aimed = false;    // readers want it in their outputs, and nobody may read the source itself
+  bool passing = false;  // the source changes once it is posted: no reader may hold it
   Slot* slot = nullptr;  // for bytes > kInlineBytes: one, which all readers share
 };
 

@@ -77,22 +77,23 @@ def test_idle_groups_give_their_slots_up(model):
     assert 2 <= few <= many <= few + 8  # a block that a slow peer still reads is kept
 
 
-def one_after_another(job, calls, count):
+def one_after_another(job, collective, calls, count):
     with job.communicator(timeout=60) as comm:
         for _ in range(calls):
-            comm.allgather(np.ones(count))
+            getattr(comm, collective)(np.ones(count))
         return touched_slots()
 
 
 def test_two_ranks_write_where_they_have_read():
     """So two slots of each are enough, however many calls there are. Without lending all turn."""
 
-    def slots(model, kib):
+    def slots(model, kib, collective="allgather"):
         env = {"WEFT_MODEL": model}
-        touched = run(one_after_another, 2, 100, kib * 128, env=env)
+        touched = run(one_after_another, 2, collective, 100, kib * 128, env=env)
         return max(map(max, touched)) / min(kib, 64)
 
     assert slots("intel", 8) <= 2
+    assert slots("intel", 8, "allreduce") <= 2, "one_shot, which copies and signals"
     assert 2 < slots("intel", 16) <= 16, "they turn from 16 KiB on"
     assert slots("intel", 320) <= 4, "but not in long calls"
     assert slots("zen4", 8) > 2

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "engine/lent.h"
+#include "engine/run.h"
 #include "weft/algorithm.h"
 #include "weft/registry.h"
 
@@ -14,9 +16,9 @@ namespace {
 constexpr std::size_t operator""_K(unsigned long long n) { return n << 10; }
 
 // Rank 0 of an algorithm for two ranks, each with blocks of so many bytes.
-Binding bound(const Algorithm& algorithm, std::size_t block, std::size_t chunk) {
+Binding bound(const Algorithm& algorithm, std::size_t block, std::size_t chunk, int ranks = 2) {
   Binding binding;
-  binding.plan = std::make_shared<const RankPlan>(make_rank_plan(algorithm, 0, 2, {}));
+  binding.plan = std::make_shared<const RankPlan>(make_rank_plan(algorithm, 0, ranks, {}));
   binding.parts = {Partition::uniform(block, binding.plan->shape.input_blocks),
                    Partition::uniform(block, binding.plan->shape.output_blocks)};
   binding.chunk = chunk;
@@ -65,16 +67,39 @@ TEST(Places, CallsLongerThanTheModelSaysHaveOne) {
 TEST(Places, SlotsAreLentWhereOneRankSendsToAnotherAndReceives) {
   struct Row {
     const char* algorithm;
+    int ranks;
     std::size_t lend_to, longest;
   };
   for (const Row& row :
-       {Row{"allgather/direct", 5_K, 5_K}, Row{"allgather/direct", 0, 0},
-        Row{"allgather/direct", 1024_K, kLentBytes}, Row{"allreduce/two_shot", 5_K, 5_K},
-        Row{"broadcast/one_shot", 5_K, 0},     // the root receives nothing
-        Row{"allreduce/one_shot", 5_K, 0}}) {  // its slot is filled by a copy
-    const Binding binding = bound(find_algorithm(row.algorithm), 16_K, 16_K);
-    EXPECT_EQ(lending_of(binding, {.lend_to = row.lend_to}).to, row.longest) << row.algorithm;
+       {Row{"allgather/direct", 2, 5_K, 5_K}, Row{"allgather/direct", 2, 0, 0},
+        Row{"allgather/direct", 2, 1024_K, kLentBytes}, Row{"allreduce/two_shot", 2, 5_K, 5_K},
+        Row{"allreduce/one_shot", 2, 5_K, 5_K},   // a copy and a signal are a put
+        Row{"allreduce/one_shot", 3, 5_K, 0},     // of two readers
+        Row{"broadcast/one_shot", 2, 5_K, 0}}) {  // the root receives nothing
+    const Binding binding = bound(find_algorithm(row.algorithm), 16_K, 16_K, row.ranks);
+    EXPECT_EQ(lending_of(binding, {.lend_to = row.lend_to}).to, row.longest)
+        << row.algorithm << " of " << row.ranks;
   }
+}
+
+TEST(Places, ACopyAndASignalOfOneReaderAreAPut) {
+  const Binding binding = bound(find_algorithm("allreduce/one_shot"), 16_K, 16_K);
+  const std::vector<Step>& steps = binding.plan->program.at(0).steps;
+  const Step &copy = steps.at(0), &signal = steps.at(1);
+  EXPECT_TRUE(make_put(copy, signal));
+  const auto without = [&](const auto& change) {
+    std::pair<Step, Step> steps{copy, signal};
+    change(steps.first, steps.second);
+    return make_put(steps.first, steps.second);
+  };
+  EXPECT_FALSE(without([](Step& first, Step&) { first.verb = Verb::kReduce; }));
+  EXPECT_FALSE(without([](Step&, Step& second) { second.verb = Verb::kPut; }));
+  EXPECT_FALSE(without([](Step& first, Step&) { first.src[0].buffer = Buffer::kSlot; }));
+  EXPECT_FALSE(without([](Step& first, Step&) { first.dst[0].buffer = Buffer::kOutput; }));
+  EXPECT_FALSE(without([](Step& first, Step&) { first.dst.push_back(first.dst[0]); }));
+  EXPECT_FALSE(without([](Step&, Step& second) { second.peers.push_back({}); }));
+  EXPECT_FALSE(without([](Step&, Step& second) { second.channel = 1; }));
+  EXPECT_FALSE(without([](Step&, Step& second) { second.lag = 1; }));
 }
 
 // A message is a block, or a chunk of one.

@@ -44,7 +44,7 @@ bool any(const Outgoing& out, Transfer transfer) {
 void ShmEndpoint::prepare(Outgoing& out) {
   for (Reader& reader : out.readers) {
     Transfer transfer = Transfer::kStaged;
-    if (!out.aimed && out.where) transfer = Transfer::kLoaded;
+    if (!out.aimed && !out.passing && out.where) transfer = Transfer::kLoaded;
     if (out.aimed && reader.output) {
       transfer = Transfer::kStored;
       reader.place = reach(reader.peer, reader.output + reader.offset, out.bytes);

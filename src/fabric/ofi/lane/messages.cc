@@ -11,7 +11,7 @@
 namespace weft::ofi {
 
 void OfiEndpoint::prepare(Outgoing& out) {
-  const bool carried = parts_.port->seals() && out.bytes <= parts_.port->eager();
+  const bool carried = !out.passing && parts_.port->seals() && out.bytes <= parts_.port->eager();
   for (Reader& reader : out.readers) {
     const Transfer transfer = may_deliver(out, reader) ? Transfer::kDelivered
                               : carried                ? Transfer::kCarried
