@@ -40,7 +40,8 @@ PlanCache::Planned PlanCache::get(const PlanKey& key) {
   const bool reaches = any_reaches(algorithm, key.ranks, params);
   auto plan = std::make_shared<const RankPlan>(
       make_rank_plan(algorithm, key.rank, key.ranks, std::move(params)));
-  entries_.push_front({key, {std::move(plan), reaches}});
+  const std::uint32_t shape = digest(plan->shape);
+  entries_.push_front({key, {std::move(plan), reaches, shape}});
   if (entries_.size() > kMost) entries_.pop_back();
   return entries_.front().planned;
 }
@@ -131,7 +132,7 @@ void Planner::bind(const Call& call, Binding& binding) {
   check(call);
   const CollectiveTraits& traits = traits_of(call.collective);
   const Handle use = choose(call).use;
-  auto [plan, reaches] = plans_.get({use, traits.rooted() ? call.root : 0, rank_, size_});
+  auto [plan, reaches, shape_digest] = plans_.get({use, traits.rooted() ? call.root : 0, rank_, size_});
   const PlanShape& shape = plan->shape;
   if (shape.equal_counts && !counts_equal(call))
     throw Unsupported("rank " + std::to_string(rank_) + ", " +
@@ -152,7 +153,7 @@ void Planner::bind(const Call& call, Binding& binding) {
   binding.signature = {};
   binding.signature.count = call.count;
   // Ranks that cut their messages in different ways would misread each other.
-  binding.signature.plan = digest(shape) ^ static_cast<std::uint32_t>(use->chunk * 0x9e3779b1u);
+  binding.signature.plan = shape_digest ^ static_cast<std::uint32_t>(use->chunk * 0x9e3779b1u);
   binding.signature.collective = static_cast<std::uint8_t>(call.collective);
   binding.signature.dtype = static_cast<std::uint8_t>(call.dtype);
   binding.signature.op = static_cast<std::uint8_t>(call.op);
@@ -220,14 +221,14 @@ void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,
 void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype,
                             int source, int destination) {
   int me = rank_ == source ? 0 : 1;
-  auto plan = plans_.get({transfer_, 0, me, 2}).plan;
+  auto [plan, reaches, shape_digest] = plans_.get({transfer_, 0, me, 2});
   binding.element = binding.accumulator = size_of(dtype);
   binding.parts[0] = binding.parts[1] = Partition::uniform(count, 1);
   binding.chunk =
       chunk_elements(plan->shape, count, binding.element, binding.element, kSlotBytes, chunks_);
   binding.signature = {};
   binding.signature.count = count;
-  binding.signature.plan = digest(plan->shape);
+  binding.signature.plan = shape_digest;
   binding.signature.collective = static_cast<std::uint8_t>(Collective::kSendRecv);
   binding.signature.dtype = static_cast<std::uint8_t>(dtype);
   binding.pair = {source, destination};
