@@ -32,7 +32,7 @@ from page import DATA, asked_for_data, digits, fill, of, read, size, table
 
 NAME = "lent"
 COLLECTIVES = ["allreduce", "allgather", "reduce_scatter", "alltoall"]
-SIZES = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 25 << 20]
+SIZES = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 25 << 20]
 RANKS, ROUNDS = 2, 8
 _K = 1 << 10
 # Numbers of a model, beside those that Weft ships for the processor. Lengths may be good for one of
@@ -40,7 +40,7 @@ _K = 1 << 10
 LONG = {"moved_chunk": 256 * _K, "allreduce_chunk": 0, "allreduce_chunk_to": 0,
         "one_shot": 48 * _K}  # fmt: skip
 SHORT = {"moved_chunk": 64 * _K, "allreduce_chunk": 64 * _K, "allreduce_chunk_to": 1 << 40,
-         "one_shot": 4 * _K}  # fmt: skip
+         "one_shot": 16 * _K}  # fmt: skip
 WITHOUT = {"without": {"lend_to": 0}, "without, long": {"lend_to": 0, **LONG}}
 LENT = {"lend_to": 64 * _K, "lent_span": 256 * _K}
 WITH = {"with": LENT, "with, short": {**LENT, **SHORT}}
