@@ -22,11 +22,11 @@ std::size_t longest_block(const Binding& binding) {
                   longest_of(binding.parts[1], shape.output_blocks));
 }
 
-// Whether a step sends to one rank only, what lies in the caller's memory.
+// Whether a step sends to one rank only, and may do so from the caller's memory.
 bool sends_to_one(const Section& section, std::size_t number) {
   const Step& step = section.steps[number];
   return (step.verb == Verb::kPut && step.peers.size() == 1) ||
-         (number > 0 && make_put(section.steps[number - 1], step));
+         (number > 0 && is_put(section.steps[number - 1], step));
 }
 
 bool sends_and_receives(const Binding& binding) {

@@ -132,7 +132,8 @@ void Planner::bind(const Call& call, Binding& binding) {
   check(call);
   const CollectiveTraits& traits = traits_of(call.collective);
   const Handle use = choose(call).use;
-  auto [plan, reaches, shape_digest] = plans_.get({use, traits.rooted() ? call.root : 0, rank_, size_});
+  auto [plan, reaches, shape_digest] =
+      plans_.get({use, traits.rooted() ? call.root : 0, rank_, size_});
   const PlanShape& shape = plan->shape;
   if (shape.equal_counts && !counts_equal(call))
     throw Unsupported("rank " + std::to_string(rank_) + ", " +

@@ -31,7 +31,7 @@ class PlanCache {
  public:
   struct Planned {
     std::shared_ptr<const RankPlan> plan;
-    bool reaches = true;  // some rank may work in another's buffers
+    bool reaches = true;       // some rank may work in another's buffers
     std::uint32_t digest = 0;  // of the plan's shape
   };
   Planned get(const PlanKey& key);

@@ -47,20 +47,19 @@ bool Run::put(const Prepared& now, std::size_t chunk) {
   return send_source(step, out);
 }
 
-bool make_put(const Step& copy, const Step& signal) {
+bool is_put(const Step& copy, const Step& signal) {
   return copy.verb == Verb::kCopy && copy.dst.size() == 1 && copy.dst[0].buffer == Buffer::kSlot &&
          copy.src[0].buffer != Buffer::kSlot && signal.verb == Verb::kSignal &&
          signal.peers.size() == 1 && signal.channel == copy.dst[0].channel &&
          signal.lag == copy.lag;
 }
 
-bool Run::is_sent_next(const Prepared& now, const Span& part) const {
+bool Run::is_sent_next(const Prepared& now) const {
   const std::size_t next = at_.step + 1;
   if (next == round_.steps.size() || round_.steps[next].chunks != now.chunks) return false;
   const Step& copy = *now.step;
-  return make_put(copy, *round_.steps[next].step) && place(now, 1).owner == rank_ &&
-         binding_->plan->shape.channels[copy.dst[0].channel].width == Width::kPlain &&
-         part.count * binding_->element <= std::max(kInlineBytes, binding_->lending.to);
+  return is_put(copy, *round_.steps[next].step) && place(now, 1).owner == rank_ &&
+         binding_->plan->shape.channels[copy.dst[0].channel].width == Width::kPlain;
 }
 
 void Run::put_off(const Prepared& now, const Span& part) {

@@ -65,8 +65,8 @@ class Run {
   using Place = Round::Place;
   bool go(const Prepared& now, std::size_t chunk);
   bool copy(const Prepared& now, std::size_t chunk);
-  // Whether a copy is sent by the step after it, in a message that needs no slot of the plan's.
-  bool is_sent_next(const Prepared& now, const Span& part) const;
+  // Whether a copy of the caller's memory is sent as it is by the step after it.
+  bool is_sent_next(const Prepared& now) const;
   // Leaves such a copy to its signal.
   void put_off(const Prepared& now, const Span& part);
   kernels::Filling filling(const Operand& target) const;
@@ -174,9 +174,9 @@ class Run {
 // Throws Aborted if a member has aborted the lane, as far as that is known here.
 void check_not_aborted(const Endpoint& endpoint);
 
-// Whether a copy, into the slot of one reader that the next step signals, makes a put with it.
-// Other than a put, the two free the source.
-bool make_put(const Step& copy, const Step& signal);
+// Whether a copy into the slot of one reader, whom the next step signals, is a put together with
+// it, if that slot holds the caller's elements. Other than a put, the two free the source.
+bool is_put(const Step& copy, const Step& signal);
 
 // Whether a run of `binding` may put payload into slot memory.
 bool needs_slots(const Binding& binding);

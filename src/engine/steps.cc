@@ -33,7 +33,7 @@ bool Run::go(const Prepared& now, std::size_t chunk) {
 
 bool Run::copy(const Prepared& now, std::size_t chunk) {
   Span part = span(now, chunk);
-  if (is_sent_next(now, part)) {
+  if (is_sent_next(now)) {
     put_off(now, part);
     return true;
   }

@@ -177,11 +177,12 @@ class Endpoint {
   // Sends the message. REQUIRES room() for every reader; of more than kInlineBytes, prepare(), and
   // that nobody uses the slot if some reader holds it. Fills the slot (stage() in delivery.h) if a
   // reader gets the payload from there. A payload that goes into a slot which the reader had lent
-  // does not hold this rank's: then holds_slot is false afterwards. Up to kInlineBytes have been
-  // copied when it returns; longer payloads stay as they are until settled(). What this thread
-  // wrote before is visible to a peer that loads(), and sees the message; to any other, the
-  // payload. Throws Aborted if the lane was aborted and a payload can therefore no longer be
-  // delivered; nothing has then been sent to that reader, or to those after it.
+  // does not hold this rank's: then holds_slot is false afterwards. When it returns,
+  // payloads of up to kInlineBytes and those that are `passing` have been copied; others stay as
+  // they are until settled(). What this thread wrote before is visible to a peer that loads(), and
+  // sees the message; to any other, the payload. Throws Aborted if the lane was aborted and a
+  // payload can therefore no longer be delivered; nothing has then been sent to that reader, or to
+  // those after it.
   virtual void post(const Outgoing& out) = 0;
   // Whether message `number` of `bytes` bytes occupies neither source nor slot any more. As it
   // stands: once it is credited.

@@ -94,10 +94,14 @@ def uneven_calls(job, turns):
         return True
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("lends", [
+    [1 << 40, 64 << 10], [1 << 40, 0], [0, 5000], [1 << 40, 64 << 10, 0],
+    [1 << 40, 64 << 10, 5000, 0, 1 << 40],
+])  # fmt: skip
+@pytest.mark.parametrize("one_shot", [1000, 1 << 20])
 @pytest.mark.parametrize("calls", [mixed_calls, uneven_calls])
-def test_each_rank_lends_its_slots_as_its_own_model_says(tmp_path, ranks, calls):
-    lends = [1 << 40, 64 << 10, 5000, 0, 1 << 40]
+def test_each_rank_lends_its_slots_as_its_own_model_says(tmp_path, lends, one_shot, calls):
+    ranks = len(lends)
     spans = [256 << 10, 0, 20_000, 1 << 40, 256 << 10]
     models = [
         file_of(
@@ -106,7 +110,7 @@ def test_each_rank_lends_its_slots_as_its_own_model_says(tmp_path, ranks, calls)
             lend_to=lends[rank],
             lent_span=spans[rank],
             moved_chunk=64 << 10,
-            one_shot=1000,
+            one_shot=one_shot,
         )
         for rank in range(ranks)
     ]

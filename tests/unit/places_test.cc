@@ -86,11 +86,11 @@ TEST(Places, ACopyAndASignalOfOneReaderAreAPut) {
   const Binding binding = bound(find_algorithm("allreduce/one_shot"), 16_K, 16_K);
   const std::vector<Step>& steps = binding.plan->program.at(0).steps;
   const Step &copy = steps.at(0), &signal = steps.at(1);
-  EXPECT_TRUE(make_put(copy, signal));
+  EXPECT_TRUE(is_put(copy, signal));
   const auto without = [&](const auto& change) {
     std::pair<Step, Step> steps{copy, signal};
     change(steps.first, steps.second);
-    return make_put(steps.first, steps.second);
+    return is_put(steps.first, steps.second);
   };
   EXPECT_FALSE(without([](Step& first, Step&) { first.verb = Verb::kReduce; }));
   EXPECT_FALSE(without([](Step&, Step& second) { second.verb = Verb::kPut; }));

@@ -14,8 +14,8 @@ constexpr std::size_t kLeastExposed = 1 << 20, kLeastDelivered = 256 << 10;
 }  // namespace
 
 bool OfiEndpoint::may_deliver(const Outgoing& out, const Reader& reader) const {
-  return out.aimed && reader.output && parts_.port->delivers() && out.bytes >= kLeastDelivered &&
-         out.bytes <= parts_.port->eager();
+  return out.aimed && !out.passing && reader.output && parts_.port->delivers() &&
+         out.bytes >= kLeastDelivered && out.bytes <= parts_.port->eager();
 }
 
 void OfiEndpoint::expose(std::span<std::byte> output) {
