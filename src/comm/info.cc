@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -79,8 +80,10 @@ ModelInfo described_model() {
   try {
     const MachineModel& model = machine_model();
     info.name = model.name;
+    Reuse reuse = model.reuse;
+    reuse.lend_to = std::min(reuse.lend_to, kLentBytes);  // for longer messages there is no slot
     for (const auto& field : reuse_fields())
-      info.numbers.emplace_back(field.name, model.reuse.*field.value);
+      info.numbers.emplace_back(field.name, reuse.*field.value);
     for (const auto& field : length_fields())
       info.numbers.emplace_back(field.name, model.lengths.*field.value);
   } catch (const Error& error) {

@@ -324,6 +324,17 @@ def reuse_here(job):
     return weft._core.system_info()["model"]["reuse"]
 
 
+def lends_here(job):
+    model = weft._core.system_info()["model"]
+    return model["lend_to"], model["lent_span"]
+
+
+@pytest.mark.parametrize(("lend_to", "lent"), [(5 * K, 5 * K), (1 << 30, 64 * K), (0, 0)])
+def test_info_says_up_to_which_length_messages_find_a_lent_slot(tmp_path, lend_to, lent):
+    model = file_of(tmp_path, "lends", lend_to=lend_to, lent_span=7)
+    assert run(lends_here, 1, env={"WEFT_MODEL": model}) == [(lent, 7)]
+
+
 def test_quick_refuses_what_it_would_ignore():
     result = CliRunner().invoke(main, ["tune", "--quick", "--bytes", "8"])
     assert result.exit_code == 2
