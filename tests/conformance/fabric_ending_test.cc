@@ -37,8 +37,10 @@ TEST_P(FabricTest, AnAbortReachesAllWithItsText) {
   });
 }
 
+// On a network an abort waits at most a second for what was sent before. The thread sanitizer makes
+// sending slow, so there it is less.
 TEST_P(FabricTest, AnAbortPassesByNothingThatWasSentBefore) {
-  constexpr std::size_t kBytes = 8 << 20;
+  constexpr std::size_t kBytes = kFindsRaces ? 2 << 20 : 8 << 20;
   run([&](LaneRank& r) {
     const SymmetricBlock block = r.fabric->allocate(kBytes);
     if (r.me == 0) {
