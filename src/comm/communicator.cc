@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 
+#include "comm/bound_calls.h"
 #include "comm/introduce.h"
 #include "comm/planner.h"
 #include "comm/point_to_point.h"
@@ -88,6 +89,7 @@ struct Communicator::Impl {
   const std::function<void()> interrupt;
   const std::shared_ptr<Fate> fate = std::make_shared<Fate>();
   Planner planner;
+  BoundCalls bound{planner};  // the lane's owner only
   std::unique_ptr<Lane> lane;
   std::unique_ptr<PointToPoint> transfers;
 
@@ -188,11 +190,9 @@ bool Communicator::crowded() const { return impl_->settings.crowded; }
 
 void Communicator::run(const Call& call) {
   Impl& impl = *impl_;
-  impl.lane->run(
-      [&](Binding& binding, bool again) {
-        again ? impl.planner.rebind(call, binding) : impl.planner.bind(call, binding);
-      },
-      impl.limit(call.timeout));
+  impl.lane->run([&]() -> Binding& { return impl.bound.bind(call); },
+                 [&](Binding& binding) { impl.planner.bind(call, binding); },
+                 impl.limit(call.timeout));
 }
 
 Request Communicator::submit(const Call& call) {

@@ -92,33 +92,7 @@ bool uses_symmetric(Collective collective, std::size_t bytes, const Lengths& len
   return true;
 }
 
-// Equal but for the buffers.
-bool alike(const Call& a, const Call& b) {
-  return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
-         a.root == b.root && a.scale == b.scale && a.symmetric == b.symmetric &&
-         a.algorithm == b.algorithm && a.input_counts.empty() && a.output_counts.empty();
-}
-
 }  // namespace
-
-void Planner::rebind(const Call& call, Binding& binding) {
-  const std::uint64_t registry = registry_generation();
-  if (last_registry_ == registry && alike(call, last_)) {
-    // What is not the buffers' has been checked with the call before.
-    if (call.input != last_.input || call.output != last_.output) check(call);
-    last_.input = call.input;
-    last_.output = call.output;
-    set_buffers(call, binding);
-    return;
-  }
-  last_registry_ = kNone;
-  bind(call, binding);
-  if (!call.input_counts.empty() || !call.output_counts.empty()) return;
-  last_ = call;
-  last_algorithm_ = call.algorithm;
-  last_.algorithm = last_algorithm_;
-  last_registry_ = registry;
-}
 
 Chosen Planner::choose(const Call& call) const {
   try {

@@ -46,7 +46,7 @@ class PlanCache {
   std::list<Entry> entries_;
 };
 
-// Thread safe but for `rebind`.
+// Thread safe.
 class Planner {
  public:
   // Throws InvalidArgument for settings that no call could use.
@@ -65,9 +65,9 @@ class Planner {
 
   // Throws InvalidArgument or Unsupported naming the rank and the argument.
   void bind(const Call& call, Binding& binding);
-  // The same for a `binding` that only rebind has filled: a call that differs from the one
-  // before in its buffers alone costs two stores. One thread at a time.
-  void rebind(const Call& call, Binding& binding);
+  // What remains to do if `binding` was made for a call that differs in its buffers alone. Does not
+  // check them.
+  void set_buffers(const Call& call, Binding& binding) const;
   // A transfer between `source` and `destination`, one of which is this rank.
   void bind_transfer(Binding& binding, void* data, std::size_t count, DType dtype, int source,
                      int destination);
@@ -79,7 +79,6 @@ class Planner {
  private:
   void cut(const Call& call, const PlanShape& shape, std::size_t chunk, Binding& binding) const;
   Natives* natives_for(const Call& call, const RankPlan& plan) const;
-  void set_buffers(const Call& call, Binding& binding) const;
   void check_buffers(const Call& call) const;
   [[noreturn]] void refuse(const Call& call, const std::string& what) const;
 
@@ -91,12 +90,6 @@ class Planner {
   const Endpoint* lane_ = nullptr;
   PlanCache plans_;
   std::atomic<std::uint64_t> revisions_{0};
-  // The call that rebind saw last; its spans are empty. It does not know algorithms registered
-  // later.
-  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
-  Call last_;
-  std::string last_algorithm_;
-  std::uint64_t last_registry_ = kNone;
 };
 
 }  // namespace weft

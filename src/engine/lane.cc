@@ -56,10 +56,10 @@ SymmetricBlock Lane::give_idle() {
   return state_.slots.release();
 }
 
-void Lane::run_current(std::chrono::milliseconds timeout) {
+void Lane::run_now(Binding& binding, std::chrono::milliseconds timeout) {
   std::uint64_t sequence = count();
   try {
-    begin(current_, sequence);
+    begin(binding, sequence);
     if (run_.advance()) return;
     auto deadline = Clock::now() + timeout;
     Patience patience(*engine_->fabric(), engine_->crowded(), interrupt_);
@@ -68,7 +68,7 @@ void Lane::run_current(std::chrono::milliseconds timeout) {
         examine(run_, *endpoint_, me_, members_, sequence, deadline, timeout);
     }
   } catch (...) {
-    std::rethrow_exception(fail(current_));
+    std::rethrow_exception(fail(binding));
   }
 }
 

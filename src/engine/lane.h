@@ -64,19 +64,18 @@ class Lane : public Driven, private ArenaPool::Holder {
 
   // Runs on this thread if nothing is queued, else after it. If other lanes go first, or
   // no worker drives them, it is queued, too, and this thread drives all lanes. Throws what it
-  // fails with. `bind(binding, again)` fills a Binding; `again`: it is the one that the last
-  // synchronous run left, so only what differs need change. If it throws, nothing has happened.
-  template <typename Bind>
-  void run(Bind&& bind, std::chrono::milliseconds timeout) {
+  // fails with. `bound()` gives a binding that no one else uses while it runs; only the lane's
+  // owner calls it. `bind(binding)` fills a new one. If either throws, nothing has happened.
+  template <typename Bound, typename Bind>
+  void run(Bound&& bound, Bind&& bind, std::chrono::milliseconds timeout) {
     fate_->check(*endpoint_);
     if (!outranked() && engine_->has_worker() && try_own_idle()) {
       Release at_end{this};
-      bind(current_, true);
-      run_current(timeout);
+      run_now(bound(), timeout);
       return;
     }
     Binding binding;
-    bind(binding, false);
+    bind(binding);
     finish(submit(binding, timeout, false));
   }
   // Queues a copy of `binding`.
@@ -131,7 +130,7 @@ class Lane : public Driven, private ArenaPool::Holder {
     sequence_.store(number, std::memory_order_relaxed);
     return number;
   }
-  void run_current(std::chrono::milliseconds timeout);
+  void run_now(Binding& binding, std::chrono::milliseconds timeout);
   void finish(const Request& request);
   void begin(Binding& binding, std::uint64_t sequence);
   void lease(const Binding& binding);
@@ -153,7 +152,6 @@ class Lane : public Driven, private ArenaPool::Holder {
   std::atomic<bool> owned_{false};
   LaneState state_;
   Run run_;
-  Binding current_;  // of the last synchronous run
 
   std::mutex mutex_;  // the queue
   std::deque<std::unique_ptr<Task>> queue_;

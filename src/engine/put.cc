@@ -56,9 +56,9 @@ bool is_put(const Step& copy, const Step& signal) {
 
 bool Run::is_sent_next(const Prepared& now) const {
   const std::size_t next = at_.step + 1;
-  if (next == round_.steps.size() || round_.steps[next].chunks != now.chunks) return false;
+  if (next == round_->steps.size() || round_->steps[next].chunks != now.chunks) return false;
   const Step& copy = *now.step;
-  return is_put(copy, *round_.steps[next].step) && place(now, 1).owner == rank_ &&
+  return is_put(copy, *round_->steps[next].step) && place(now, 1).owner == rank_ &&
          binding_->plan->shape.channels[copy.dst[0].channel].width == Width::kPlain;
 }
 

@@ -1,7 +1,8 @@
-// A round of a section, resolved against a binding: all that no chunk changes.
+// Rounds of sections, resolved against bindings: all that no chunk changes.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "engine/binding.h"
@@ -16,16 +17,28 @@ struct Round : PreparedRound {
     std::size_t elements = 0;
   };
 
-  // Does nothing if it holds this round already. The small calls of a loop differ only in their
-  // buffers, and then only move bytes.
-  void prepare(const Binding& binding, std::size_t section, int round);
-
   std::vector<Place> places;  // by operand
+};
+
+// The rounds that runs stood in last. Calls that a loop repeats differ in their buffers alone, and
+// find theirs again: small ones then only move bytes.
+class Rounds {
+ public:
+  // Holds until the next call of this.
+  const Round& get(const Binding& binding, std::size_t section, int round);
 
  private:
-  std::uint64_t revision_ = 0;
-  std::size_t section_ = 0;
-  int round_ = 0;
+  struct Kept {
+    std::uint64_t revision = 0;
+    std::size_t section = 0;
+    int number = 0;
+    Round round;
+  };
+  // A binding's rounds follow each other, those of the next binding begin further on.
+  static constexpr std::size_t kMost = 32, kApart = 4;
+
+  Round passing_;           // of a binding that is not remembered
+  std::vector<Kept> kept_;  // none, or kMost
 };
 
 }  // namespace weft

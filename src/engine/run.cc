@@ -62,7 +62,7 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
         binding.slot_bytes(shape.channels[c]) * static_cast<std::size_t>(shape.channels[c].slots);
   }
   if (binding.plan->program.empty()) return;
-  round_.prepare(binding, 0, 0);
+  round_ = &rounds_.get(binding, 0, 0);
 }
 
 bool Run::advance(Pace pace) {
@@ -70,11 +70,11 @@ bool Run::advance(Pace pace) {
   paused_ = false;
   while (at_.section < program.size()) {
     const std::size_t end =
-        pace == Pace::kFree ? round_.trips : std::min(at_.trip + 1, round_.trips);
-    for (; at_.settle(round_, end); ++at_.step)
-      if (!go(round_.steps[at_.step], at_.chunk)) return false;
-    if (at_.trip == round_.trips && at_.next_round(program))
-      round_.prepare(*binding_, at_.section, at_.round);
+        pace == Pace::kFree ? round_->trips : std::min(at_.trip + 1, round_->trips);
+    for (; at_.settle(*round_, end); ++at_.step)
+      if (!go(round_->steps[at_.step], at_.chunk)) return false;
+    if (at_.trip == round_->trips && at_.next_round(program))
+      round_ = &rounds_.get(*binding_, at_.section, at_.round);
     paused_ = pace == Pace::kOneTrip && at_.section < program.size();
     if (paused_) return false;
   }

@@ -96,7 +96,7 @@ class Run {
   }
   // Operand number `i` of a step: its destinations, then its sources.
   const Place& place(const Prepared& now, std::size_t i) const {
-    return round_.places[now.operands + i];
+    return round_->places[now.operands + i];
   }
   // Bytes before the chunk in its buffer.
   std::size_t offset_of(const Place& place, const Span& span) const {
@@ -135,7 +135,8 @@ class Run {
   int rank_ = 0;
 
   Position at_;
-  Round round_;  // that it stands in
+  Rounds rounds_;
+  const Round* round_ = nullptr;  // that it stands in
   int blocked_on_ = -1;
   bool paused_ = false;
   bool read_in_place_ = false;  // a peer's buffer was read

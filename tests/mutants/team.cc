@@ -45,16 +45,14 @@ class Calls {
       side.fill();
       dawdle(rank, i);
       ++entered_[i];
-      lane.run(
-          [&](Binding& binding, bool) {
-            binding = side.binding();
-            binding.plan = own;
-            for (std::size_t b = 0; b < 2; ++b)
-              if (binding.user[b])
-                binding.where[b] =
-                    fabric.locate(binding.user[b], binding.parts[b].total() * binding.element);
-          },
-          kTimeout);
+      Binding binding = side.binding();
+      binding.plan = own;
+      for (std::size_t b = 0; b < 2; ++b)
+        if (binding.user[b])
+          binding.where[b] =
+              fabric.locate(binding.user[b], binding.parts[b].total() * binding.element);
+      lane.run([&]() -> Binding& { return binding; }, [&](Binding& copy) { copy = binding; },
+               kTimeout);
       check(side, call, rank, i);
     }
   }

@@ -1,0 +1,69 @@
+#include "comm/bound_calls.h"
+
+#include <algorithm>
+
+#include "algorithms/registry.h"
+
+namespace weft {
+
+namespace {
+
+bool has_counts(const Call& call) {
+  return !call.input_counts.empty() || !call.output_counts.empty();
+}
+
+// Equal but for the buffers and the time limit.
+bool alike(const Call& a, const Call& b) {
+  return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
+         a.root == b.root && a.scale == b.scale && a.symmetric == b.symmetric &&
+         a.algorithm == b.algorithm;
+}
+
+}  // namespace
+
+Binding& BoundCalls::bind(const Call& call) {
+  if (Bound* const found = find(call)) {
+    // What is not the buffers' was checked when it was bound.
+    if (call.input != found->call.input || call.output != found->call.output) planner_.check(call);
+    found->call.input = call.input;
+    found->call.output = call.output;
+    planner_.set_buffers(call, found->binding);
+    return found->binding;
+  }
+  Bound& bound = make_room();
+  planner_.bind(call, bound.binding);
+  if (!has_counts(call)) remember(call, bound);
+  return bound.binding;
+}
+
+BoundCalls::Bound* BoundCalls::find(const Call& call) {
+  if (const std::uint64_t now = registry_generation(); now != registry_) {
+    for (Bound& bound : bound_) bound.repeats = false;
+    registry_ = now;
+  }
+  if (has_counts(call)) return nullptr;
+  const auto found = std::ranges::find_if(
+      bound_, [&](const Bound& bound) { return bound.repeats && alike(bound.call, call); });
+  if (found == bound_.end()) return nullptr;
+  bound_.splice(bound_.begin(), bound_, found);
+  return &*found;
+}
+
+// The memory of the one used longest ago serves again.
+BoundCalls::Bound& BoundCalls::make_room() {
+  if (bound_.size() < kMost)
+    bound_.emplace_front();
+  else
+    bound_.splice(bound_.begin(), bound_, std::prev(bound_.end()));
+  bound_.front().repeats = false;
+  return bound_.front();
+}
+
+void BoundCalls::remember(const Call& call, Bound& bound) {
+  bound.call = call;
+  bound.algorithm = call.algorithm;
+  bound.call.algorithm = bound.algorithm;
+  bound.repeats = true;
+}
+
+}  // namespace weft

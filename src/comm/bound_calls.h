@@ -1,0 +1,41 @@
+// The calls that a lane ran last, and the bindings made for them: training repeats a few.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <string>
+
+#include "comm/planner.h"
+
+namespace weft {
+
+// One thread at a time.
+class BoundCalls {
+ public:
+  // The planner outlives it.
+  explicit BoundCalls(Planner& planner) : planner_(planner) {}
+
+  // A call that differs from one of the last in its buffers alone costs a comparison or some and
+  // two stores. The binding holds until the next call of this. Throws as Planner::bind does.
+  Binding& bind(const Call& call);
+
+ private:
+  struct Bound {
+    Call call;  // its text is `algorithm`, its spans are empty
+    std::string algorithm;
+    bool repeats = false;  // whether another call may have the binding
+    Binding binding;
+  };
+  static constexpr std::size_t kMost = 8;
+
+  Bound* find(const Call& call);
+  Bound& make_room();
+  void remember(const Call& call, Bound& bound);
+
+  Planner& planner_;
+  std::list<Bound> bound_;  // the most recently used first
+  // Of the registry that the bindings were made with: they know no algorithm registered later.
+  std::uint64_t registry_ = 0;
+};
+
+}  // namespace weft
