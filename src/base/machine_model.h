@@ -23,6 +23,9 @@ struct Lengths {
   std::size_t loaded_chunk = 0;
   // An allreduce of at most so many is added up everywhere.
   std::size_t one_shot = 16 << 10, symmetric_one_shot = 16 << 10;
+  // The same of two ranks of a node in ordinary memory, in chunks of allreduce_chunk. Longer ones
+  // of at most one_shot have chunks as others.
+  std::size_t one_shot_of_two = 0;
   // A chunk of an allreduce of at most allreduce_chunk_to bytes, of two ranks; 0: as of others.
   std::size_t allreduce_chunk = 0, allreduce_chunk_to = 0;
   // How far a broadcast's root is ahead of its readers, at most, where ranks have a core each.

@@ -112,6 +112,7 @@ constexpr Lengths intel_lengths() {
   lengths.allreduce_chunk_to = kNever;
   lengths.loaded_chunk = 1_M;
   lengths.one_shot = 16_K;
+  lengths.one_shot_of_two = 64_K;
   lengths.broadcast_ahead = 512_K;
   return lengths;
 }
@@ -144,6 +145,7 @@ constexpr NumberField<Lengths> kLengthFields[] = {
     {"loaded_chunk", &Lengths::loaded_chunk},
     {"one_shot", &Lengths::one_shot},
     {"symmetric_one_shot", &Lengths::symmetric_one_shot},
+    {"one_shot_of_two", &Lengths::one_shot_of_two},
     {"allreduce_chunk", &Lengths::allreduce_chunk},
     {"allreduce_chunk_to", &Lengths::allreduce_chunk_to},
     {"broadcast_ahead", &Lengths::broadcast_ahead},

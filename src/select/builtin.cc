@@ -129,9 +129,8 @@ Row long_broadcast(const Lengths& lengths) {
   return past_caches;
 }
 
-Row two_shot_of_two(const Lengths& lengths) {
-  Row two =
-      row(Collective::kAllreduce, {2, 2}, {0, lengths.allreduce_chunk_to}, "allreduce/two_shot");
+Row allreduce_of_two(const Lengths& lengths, std::size_t most, const char* use) {
+  Row two = row(Collective::kAllreduce, {2, 2}, {0, most}, use);
   two.use.chunk = lengths.allreduce_chunk;
   return two;
 }
@@ -187,10 +186,11 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
                {lengths.broadcast_in_place, std::max<std::size_t>(lengths.long_broadcast, 1) - 1},
                "broadcast/one_shot(chunk=1M)"),
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
+      of(kOrdinary, allreduce_of_two(lengths, lengths.one_shot_of_two, "allreduce/one_shot")),
       of(kOrdinary, row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot")),
       of(kSymmetric,
          row(C::kAllreduce, kFew, {0, lengths.symmetric_one_shot}, "allreduce/one_shot")),
-      two_shot_of_two(lengths),
+      allreduce_of_two(lengths, lengths.allreduce_chunk_to, "allreduce/two_shot"),
       row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),
       within(C::kAllreduce, kWithMessage, "allreduce/recursive_doubling"),
       rounds(within(C::kAllreduce, below(kGroupsBytes), kGroupsOfEight)),

@@ -111,6 +111,7 @@ def test_each_rank_lends_its_slots_as_its_own_model_says(tmp_path, lends, one_sh
             lent_span=spans[rank],
             moved_chunk=64 << 10,
             one_shot=one_shot,
+            one_shot_of_two=0,
         )
         for rank in range(ranks)
     ]
@@ -189,11 +190,11 @@ def test_long_calls(ranks, model):
     assert all(run(long_calls, ranks, (25 << 20) // 4 + 3, env={"WEFT_MODEL": model}))
 
 
-def chunk_of_two_seen(job, counts):
+def chosen_and_run(job, counts):
     with job.communicator(timeout=60) as comm:
         for count in counts:
             x = comm.allreduce(np.arange(count, dtype="f4") + comm.rank)
-            assert (x == 2 * np.arange(count) + 1).all()
+            assert (x == job.size * np.arange(count) + sum(range(job.size))).all()
         return [comm.algorithm_for("allreduce", count) for count in counts]
 
 
@@ -205,8 +206,39 @@ def test_the_chunk_of_two_ranks_is_rank_0s(tmp_path, chunk, named):
     other = file_of(tmp_path, "other", allreduce_chunk=64 * K, allreduce_chunk_to=20 * K)
     with with_models([first, other]) as team:
         within, beyond = "allreduce/two_shot" + named, "allreduce/two_shot"
-        for seen in team.run(chunk_of_two_seen, [(1 << 20) // 4, (1 << 20) // 4 + 1]):
+        for seen in team.run(chosen_and_run, [(1 << 20) // 4, (1 << 20) // 4 + 1]):
             assert [str(one) for one in seen] == [within, beyond]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "seen"),
+    [
+        (2, ["one_shot(chunk=8K)", "one_shot(chunk=8K)", "two_shot(chunk=8K)"]),
+        (3, ["one_shot", "two_shot", "two_shot"]),
+    ],
+)
+def test_an_allreduce_of_two_ranks_has_a_limit_of_its_own(tmp_path, ranks, seen):
+    lengths = {"one_shot": 16 * K, "one_shot_of_two": 32 * K}
+    chunk = {"allreduce_chunk": 8 * K, "allreduce_chunk_to": 1 << 40}
+    with with_models([file_of(tmp_path, "model", **lengths, **chunk)] * ranks) as team:
+        for names in team.run(chosen_and_run, [4 * K, 8 * K, 8 * K + 1]):
+            assert [str(name) for name in names] == ["allreduce/" + name for name in seen]
+
+
+def chosen_in_symmetric_memory(job, counts):
+    with job.communicator(timeout=60) as comm:
+        return [comm.algorithm_for("allreduce", count, symmetric=True) for count in counts]
+
+
+def test_that_limit_does_not_count_in_symmetric_memory(tmp_path):
+    model = file_of(tmp_path, "model", one_shot_of_two=32 * K, symmetric_one_shot=4 * K,
+                    allreduce_in_place=1 << 40)  # fmt: skip
+    with with_models([model] * 2) as team:
+        for names in team.run(chosen_in_symmetric_memory, [K, 8 * K]):
+            assert [name.split("(")[0] for name in names] == [
+                "allreduce/one_shot",
+                "allreduce/two_shot",
+            ]
 
 
 def lengths_seen(job):
