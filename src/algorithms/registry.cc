@@ -214,7 +214,7 @@ void prove(const Algorithm& algorithm, int ranks, const Params& params) {
 
 }  // namespace
 
-std::uint64_t registry_generation() { return registry().generation(); }
+[[gnu::hot]] std::uint64_t registry_generation() { return registry().generation(); }
 
 const std::vector<std::string>& builtin_algorithm_names() {
   static const std::vector<std::string> names = names_of(builtins());

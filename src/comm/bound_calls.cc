@@ -21,42 +21,38 @@ bool alike(const Call& a, const Call& b) {
 
 }  // namespace
 
-Binding& BoundCalls::bind(const Call& call) {
+[[gnu::hot]] Binding& BoundCalls::bind(const Call& call) {
+  ++now_;
   if (Bound* const found = find(call)) {
     // What is not the buffers' was checked when it was bound.
     if (call.input != found->call.input || call.output != found->call.output) planner_.check(call);
     found->call.input = call.input;
     found->call.output = call.output;
     planner_.set_buffers(call, found->binding);
+    found->used = now_;
     return found->binding;
   }
-  Bound& bound = make_room();
+  Bound& bound = used_longest_ago();
+  bound.repeats = false;
   planner_.bind(call, bound.binding);
   if (!has_counts(call)) remember(call, bound);
+  bound.used = now_;
   return bound.binding;
 }
 
-BoundCalls::Bound* BoundCalls::find(const Call& call) {
+[[gnu::hot]] BoundCalls::Bound* BoundCalls::find(const Call& call) {
   if (const std::uint64_t now = registry_generation(); now != registry_) {
     for (Bound& bound : bound_) bound.repeats = false;
     registry_ = now;
   }
   if (has_counts(call)) return nullptr;
-  const auto found = std::ranges::find_if(
-      bound_, [&](const Bound& bound) { return bound.repeats && alike(bound.call, call); });
-  if (found == bound_.end()) return nullptr;
-  bound_.splice(bound_.begin(), bound_, found);
-  return &*found;
+  for (Bound& bound : bound_)
+    if (bound.repeats && alike(bound.call, call)) return &bound;
+  return nullptr;
 }
 
-// The memory of the one used longest ago serves again.
-BoundCalls::Bound& BoundCalls::make_room() {
-  if (bound_.size() < kMost)
-    bound_.emplace_front();
-  else
-    bound_.splice(bound_.begin(), bound_, std::prev(bound_.end()));
-  bound_.front().repeats = false;
-  return bound_.front();
+BoundCalls::Bound& BoundCalls::used_longest_ago() {
+  return *std::ranges::min_element(bound_, {}, &Bound::used);
 }
 
 void BoundCalls::remember(const Call& call, Bound& bound) {

@@ -1,8 +1,8 @@
 // The calls that a lane ran last, and the bindings made for them: training repeats a few.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <list>
 #include <string>
 
 #include "comm/planner.h"
@@ -21,19 +21,21 @@ class BoundCalls {
 
  private:
   struct Bound {
-    Call call;  // its text is `algorithm`, its spans are empty
+    std::uint64_t used = 0;  // when last, in calls of `bind`
+    bool repeats = false;    // whether another call may have the binding
+    Call call;               // its text is `algorithm`, its spans are empty
     std::string algorithm;
-    bool repeats = false;  // whether another call may have the binding
     Binding binding;
   };
   static constexpr std::size_t kMost = 8;
 
   Bound* find(const Call& call);
-  Bound& make_room();
+  Bound& used_longest_ago();
   void remember(const Call& call, Bound& bound);
 
   Planner& planner_;
-  std::list<Bound> bound_;  // the most recently used first
+  std::array<Bound, kMost> bound_;
+  std::uint64_t now_ = 0;
   // Of the registry that the bindings were made with: they know no algorithm registered later.
   std::uint64_t registry_ = 0;
 };

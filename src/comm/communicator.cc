@@ -18,7 +18,7 @@ namespace weft {
 
 namespace {
 
-void check_timeout(int rank, std::chrono::milliseconds timeout) {
+[[gnu::hot]] void check_timeout(int rank, std::chrono::milliseconds timeout) {
   if (timeout.count() < 0)
     throw InvalidArgument("rank " + std::to_string(rank) + ": timeout is " +
                           std::to_string(timeout.count()) + " ms: give one above zero");
@@ -188,7 +188,7 @@ const std::shared_ptr<Fabric>& Communicator::fabric() const { return impl_->fabr
 const std::vector<int>& Communicator::place() const { return impl_->settings.place; }
 bool Communicator::crowded() const { return impl_->settings.crowded; }
 
-void Communicator::run(const Call& call) {
+[[gnu::hot]] void Communicator::run(const Call& call) {
   Impl& impl = *impl_;
   impl.lane->run([&]() -> Binding& { return impl.bound.bind(call); },
                  [&](Binding& binding) { impl.planner.bind(call, binding); },

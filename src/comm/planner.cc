@@ -155,7 +155,7 @@ Natives* Planner::natives_for(const Call& call, const RankPlan& plan) const {
                     ": choose another algorithm, or none");
 }
 
-void Planner::set_buffers(const Call& call, Binding& binding) const {
+[[gnu::hot]] void Planner::set_buffers(const Call& call, Binding& binding) const {
   // The engine takes both as bytes; plans never write an input.
   binding.user[0] = static_cast<std::byte*>(const_cast<void*>(call.input));
   binding.user[1] = static_cast<std::byte*>(call.output);

@@ -31,7 +31,7 @@ std::string Fate::why() const {
   return why_;
 }
 
-bool Fate::ended(const Endpoint& endpoint) {
+[[gnu::hot]] bool Fate::ended(const Endpoint& endpoint) {
   if (endpoint.troubled() && !ended()) [[unlikely]] {
     const std::string why = endpoint.why_aborted();
     if (!why.empty()) end(why);
@@ -39,7 +39,7 @@ bool Fate::ended(const Endpoint& endpoint) {
   return ended();
 }
 
-void Fate::check() const {
+[[gnu::hot]] void Fate::check() const {
   if (ended()) throw Aborted("this communicator has ended: " + why());
 }
 

@@ -36,7 +36,7 @@ Lane::~Lane() {
   engine_->arenas().give_back(state_.slots.release(), idle);
 }
 
-void Lane::begin(Binding& binding, std::uint64_t sequence) {
+[[gnu::hot]] void Lane::begin(Binding& binding, std::uint64_t sequence) {
   binding.signature.sequence = static_cast<std::uint32_t>(sequence);
   if (binding.copies_input) scratch_.take_input(binding);
   endpoint_->begin(sequence, written_by_peers(binding));
@@ -56,7 +56,7 @@ SymmetricBlock Lane::give_idle() {
   return state_.slots.release();
 }
 
-void Lane::run_now(Binding& binding, std::chrono::milliseconds timeout) {
+[[gnu::hot]] void Lane::run_now(Binding& binding, std::chrono::milliseconds timeout) {
   std::uint64_t sequence = count();
   try {
     begin(binding, sequence);

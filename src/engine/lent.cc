@@ -9,13 +9,13 @@ namespace weft {
 
 LentSlots::LentSlots() : here_(kSlots) { std::iota(here_.rbegin(), here_.rend(), std::uint8_t{0}); }
 
-std::optional<std::size_t> LentSlots::next(std::size_t turn) const {
+[[gnu::hot]] std::optional<std::size_t> LentSlots::next(std::size_t turn) const {
   if (here_.empty()) return std::nullopt;
   return here_[here_.size() - std::min(turn, here_.size())] * kStride;
 }
 
-void LentSlots::lend(std::size_t offset, int peer, int channel, std::uint64_t number,
-                     std::size_t bytes) {
+[[gnu::hot]] void LentSlots::lend(std::size_t offset, int peer, int channel, std::uint64_t number,
+                                  std::size_t bytes) {
   const auto slot = static_cast<std::uint8_t>(offset / kStride);
   const auto here = std::ranges::find(here_, slot);
   assert(here != here_.end());
@@ -23,7 +23,7 @@ void LentSlots::lend(std::size_t offset, int peer, int channel, std::uint64_t nu
   loans_[slot] = {true, peer, channel, number, bytes};
 }
 
-void LentSlots::come_back(std::size_t offset) {
+[[gnu::hot]] void LentSlots::come_back(std::size_t offset) {
   const std::size_t slot = offset / kStride;
   if (slot >= kSlots || !std::exchange(loans_[slot].away, false)) return;
   here_.push_back(static_cast<std::uint8_t>(slot));

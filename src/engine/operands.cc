@@ -37,7 +37,7 @@ void Run::confirm_reads() const {
   check_not_aborted(lane_->endpoint);
 }
 
-const std::byte* Run::received(const Operand& slot, std::size_t elements) {
+[[gnu::hot]] const std::byte* Run::received(const Operand& slot, std::size_t elements) {
   const int peer = peer_of(slot.rank), channel = channel_of(slot.channel);
   LaneState::Traffic& with = lane_->traffic(peer, channel);
   if (with.credited == with.waited) [[unlikely]]
@@ -52,7 +52,7 @@ const std::byte* Run::received(const Operand& slot, std::size_t elements) {
   return here.data;
 }
 
-Slots::Spot Run::spot(int channel) const {
+[[gnu::hot]] Slots::Spot Run::spot(int channel) const {
   const Channel& shape = binding_->plan->shape.channels[static_cast<std::size_t>(channel)];
   const std::uint64_t number = lane_->sent[static_cast<std::size_t>(channel_of(channel))];
   const std::size_t base = slot_base_[static_cast<std::size_t>(channel)];
@@ -83,7 +83,7 @@ std::byte* Run::own_slot(int channel, std::size_t bytes) {
   return filled.data;
 }
 
-bool Run::targets(const Prepared& now, const Span& span) {
+[[gnu::hot]] bool Run::targets(const Prepared& now, const Span& span) {
   targets_.clear();
   for (std::size_t i = 0; i < now.step->dst.size(); ++i) {
     const Operand& operand = now.step->dst[i];

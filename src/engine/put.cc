@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Outgoing& Run::outgoing(const Step& step, std::size_t elements) {
+[[gnu::hot]] Outgoing& Run::outgoing(const Step& step, std::size_t elements) {
   out_.channel = channel_of(step.channel);
   if (binding_->count_by_pair) out_.signature.count = elements;
   readers_.clear();
@@ -23,7 +23,7 @@ Outgoing& Run::outgoing(const Step& step, std::size_t elements) {
   return out_;
 }
 
-bool Run::room(const Step& step) {
+[[gnu::hot]] bool Run::room(const Step& step) {
   int channel = channel_of(step.channel);
   for (const Index& index : step.peers) {
     int peer = peer_of(index);
@@ -35,7 +35,7 @@ bool Run::room(const Step& step) {
   return true;
 }
 
-bool Run::put(const Prepared& now, std::size_t chunk) {
+[[gnu::hot]] bool Run::put(const Prepared& now, std::size_t chunk) {
   const Step& step = *now.step;
   if (!room(step)) return false;
   if (read_in_place_) confirm_reads();
@@ -54,7 +54,7 @@ bool is_put(const Step& copy, const Step& signal) {
          signal.lag == copy.lag;
 }
 
-bool Run::is_sent_next(const Prepared& now) const {
+[[gnu::hot]] bool Run::is_sent_next(const Prepared& now) const {
   const std::size_t next = at_.step + 1;
   if (next == round_->steps.size() || round_->steps[next].chunks != now.chunks) return false;
   const Step& copy = *now.step;
@@ -62,14 +62,14 @@ bool Run::is_sent_next(const Prepared& now) const {
          binding_->plan->shape.channels[copy.dst[0].channel].width == Width::kPlain;
 }
 
-void Run::put_off(const Prepared& now, const Span& part) {
+[[gnu::hot]] void Run::put_off(const Prepared& now, const Span& part) {
   Filled& filled = filled_[now.step->dst[0].channel];
   filled.full = filled.is_source = true;
   filled.bytes = part.count * binding_->element;
   filled.data = user(now.step->src[0], place(now, 1), part);
 }
 
-bool Run::send_source(const Step& step, Outgoing& out) {
+[[gnu::hot]] bool Run::send_source(const Step& step, Outgoing& out) {
   if (out.bytes <= kInlineBytes) {
     send(step, out, {});
     return true;
@@ -89,13 +89,13 @@ bool Run::send_source(const Step& step, Outgoing& out) {
   return true;
 }
 
-Slot Run::to_lend(const Outgoing& out) const {
+[[gnu::hot]] Slot Run::to_lend(const Outgoing& out) const {
   if (out.bytes > binding_->lending.to || out.readers.size() != 1) return {};
   return lane_->slots.to_lend(binding_->lending.turn);
 }
 
 // Where the source lies, and where the readers want it.
-void Run::aim(const Prepared& now, const Span& part, Outgoing& out) {
+[[gnu::hot]] void Run::aim(const Prepared& now, const Span& part, Outgoing& out) {
   const Step& step = *now.step;
   const auto buffer = static_cast<std::size_t>(step.src[0].buffer);
   if (binding_->where[buffer])
@@ -111,7 +111,7 @@ void Run::aim(const Prepared& now, const Span& part, Outgoing& out) {
 }
 
 // What a reader may still read is noted before it is sent: a post may throw.
-void Run::send(const Step& step, const Outgoing& out, Slots::Spot spot) {
+[[gnu::hot]] void Run::send(const Step& step, const Outgoing& out, Slots::Spot spot) {
   for (const Reader& reader : out.readers) {
     ++lane_->traffic(reader.peer, out.channel).posted;
     if (out.bytes <= kInlineBytes) continue;

@@ -23,7 +23,7 @@ void resolve(const Binding& binding, std::size_t section, int number, Round& rou
 
 }  // namespace
 
-const Round& Rounds::get(const Binding& binding, std::size_t section, int round) {
+[[gnu::hot]] const Round& Rounds::get(const Binding& binding, std::size_t section, int round) {
   if (binding.revision == 0) {
     resolve(binding, section, round, passing_);
     return passing_;

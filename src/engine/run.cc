@@ -9,7 +9,7 @@ namespace weft {
 LaneState::LaneState(Endpoint& endpoint, int members)
     : endpoint(endpoint), with(static_cast<std::size_t>(members * kMaxChannels)) {}
 
-bool needs_slots(const Binding& binding) {
+[[gnu::hot]] bool needs_slots(const Binding& binding) {
   std::size_t most = 0;
   for (const Channel& channel : binding.plan->shape.channels)
     most = std::max(most, binding.slot_bytes(channel));
@@ -23,7 +23,7 @@ Buffers buffers_of(const Binding& binding) {
 }
 
 // Ranks that write into others' outputs are written into by them.
-std::span<std::byte> written_by_peers(const Binding& binding) {
+[[gnu::hot]] std::span<std::byte> written_by_peers(const Binding& binding) {
   const auto delivers = [](const Section& section) {
     return std::ranges::any_of(section.steps, [](const Step& step) {
       return step.verb == Verb::kPut && !step.dst.empty();
@@ -42,7 +42,7 @@ void check_not_aborted(const Endpoint& endpoint) {
   if (!why.empty()) throw Aborted(why);
 }
 
-void Run::start(const Binding& binding, LaneState& lane, int rank) {
+[[gnu::hot]] void Run::start(const Binding& binding, LaneState& lane, int rank) {
   binding_ = &binding;
   lane_ = &lane;
   rank_ = rank;
@@ -65,7 +65,7 @@ void Run::start(const Binding& binding, LaneState& lane, int rank) {
   round_ = &rounds_.get(binding, 0, 0);
 }
 
-bool Run::advance(Pace pace) {
+[[gnu::hot]] bool Run::advance(Pace pace) {
   const Program& program = binding_->plan->program;
   paused_ = false;
   while (at_.section < program.size()) {

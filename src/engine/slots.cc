@@ -53,7 +53,7 @@ void ArenaPool::give_back(const SymmetricBlock& block, bool idle) {
 
 SymmetricBlock Slots::release() { return std::exchange(block_, {}); }
 
-int Slots::reader_of(Endpoint& endpoint, Spot spot, std::size_t bytes) {
+[[gnu::hot]] int Slots::reader_of(Endpoint& endpoint, Spot spot, std::size_t bytes) {
   int found = kFree;
   std::erase_if(uses_, [&](const SlotUse& use) {
     const auto apart = [&](std::size_t theirs, std::size_t ours) {
@@ -67,11 +67,12 @@ int Slots::reader_of(Endpoint& endpoint, Spot spot, std::size_t bytes) {
   return found;
 }
 
-void Slots::note(Spot spot, std::size_t bytes, int peer, int channel, std::uint64_t number) {
+[[gnu::hot]] void Slots::note(Spot spot, std::size_t bytes, int peer, int channel,
+                              std::uint64_t number) {
   uses_.push_back({spot, bytes, peer, channel, number});
 }
 
-Slot Slots::to_lend(std::size_t turn) const {
+[[gnu::hot]] Slot Slots::to_lend(std::size_t turn) const {
   const std::optional<std::size_t> next = lent_.next(turn);
   if (!next || block_.bytes < kBytes) return {};
   return {at(kSlotBytes + *next), where(kSlotBytes + *next), false, true};

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-bool Run::go(const Prepared& now, std::size_t chunk) {
+[[gnu::hot]] bool Run::go(const Prepared& now, std::size_t chunk) {
   blocked_on_ = -1;
   switch (now.step->verb) {
     case Verb::kCopy:
@@ -31,7 +31,7 @@ bool Run::go(const Prepared& now, std::size_t chunk) {
   throw InternalError("unknown verb");
 }
 
-bool Run::copy(const Prepared& now, std::size_t chunk) {
+[[gnu::hot]] bool Run::copy(const Prepared& now, std::size_t chunk) {
   Span part = span(now, chunk);
   if (is_sent_next(now)) {
     put_off(now, part);
@@ -68,7 +68,7 @@ kernels::Filling Run::filling(const Operand& target) const {
   return {kernels::To::kOwn, binding_->part(target.buffer).total() * binding_->element};
 }
 
-bool Run::reduce(const Prepared& now, std::size_t chunk) {
+[[gnu::hot]] bool Run::reduce(const Prepared& now, std::size_t chunk) {
   const Step& step = *now.step;
   Span part = span(now, chunk);
   if (!targets(now, part)) return false;
@@ -88,7 +88,7 @@ bool Run::reduce(const Prepared& now, std::size_t chunk) {
   return true;
 }
 
-void Run::combine(std::size_t count, double scale, kernels::Order order) {
+[[gnu::hot]] void Run::combine(std::size_t count, double scale, kernels::Order order) {
   if (!binding_->reduce_narrow) return binding_->reduce(sources_, targets_, count, scale, order);
   const auto narrow = [](const auto& operand) { return !operand.wide; };
   const auto slot = std::find_if(targets_.begin(), targets_.end(), narrow);
@@ -105,7 +105,7 @@ void Run::combine(std::size_t count, double scale, kernels::Order order) {
   binding_->reduce_narrow({&rounded, 1}, both.last(1), count, 1.0, kernels::Order::kFromLeft);
 }
 
-bool Run::signal(const Prepared& now) {
+[[gnu::hot]] bool Run::signal(const Prepared& now) {
   const Step& step = *now.step;
   if (!room(step)) return false;
   if (read_in_place_) confirm_reads();
@@ -130,7 +130,7 @@ bool Run::signal(const Prepared& now) {
   return true;
 }
 
-bool Run::wait(const Prepared& now) {
+[[gnu::hot]] bool Run::wait(const Prepared& now) {
   const Step& step = *now.step;
   int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
   LaneState::Traffic& with = lane_->traffic(peer, channel);
@@ -147,7 +147,7 @@ bool Run::wait(const Prepared& now) {
   return true;
 }
 
-void Run::credit(const Step& step) {
+[[gnu::hot]] void Run::credit(const Step& step) {
   int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
   LaneState::Traffic& with = lane_->traffic(peer, channel);
   if (with.credited == with.waited) [[unlikely]]
@@ -164,7 +164,7 @@ bool Run::puts_are_read() {
   return unread_puts_.empty();
 }
 
-void Run::compare(int peer, const Header& theirs, std::size_t elements) const {
+[[gnu::hot]] void Run::compare(int peer, const Header& theirs, std::size_t elements) const {
   Signature ours = binding_->signature;
   if (binding_->count_by_pair) ours.count = elements;
   if (ours != theirs.signature) mismatch(binding_->member(peer), ours, theirs.signature);

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-void stage(const Outgoing& out) {
+[[gnu::hot]] void stage(const Outgoing& out) {
   if (out.slot->filled) return;
   kernels::copy(out.slot->data, out.source, out.bytes, kernels::To::kSlot);
   out.slot->filled = true;

@@ -134,7 +134,7 @@ void Segments::detach_in_child() {
   }
 }
 
-Location Segments::locate(const void* data, std::size_t bytes) const {
+[[gnu::hot]] Location Segments::locate(const void* data, std::size_t bytes) const {
   thread_local Memo memo;
   const std::uint64_t version = version_.load(std::memory_order_relaxed);
   if (version == 0) return {};

@@ -96,7 +96,7 @@ void ShmEndpoint::await_joined(std::size_t place, Clock::time_point deadline) {
   }
 }
 
-void ShmEndpoint::credit(int peer, int channel, std::uint64_t total) {
+[[gnu::hot]] void ShmEndpoint::credit(int peer, int channel, std::uint64_t total) {
   mark_.check();
   Peer& to = at(peer);
   std::uint64_t& taken = to.taken[static_cast<std::size_t>(channel)];
@@ -106,7 +106,7 @@ void ShmEndpoint::credit(int peer, int channel, std::uint64_t total) {
   ring(*to.bell);
 }
 
-bool ShmEndpoint::credited(int peer, int channel, std::uint64_t total) {
+[[gnu::hot]] bool ShmEndpoint::credited(int peer, int channel, std::uint64_t total) {
   Peer& from = at(peer);
   std::uint64_t& known = from.credits[static_cast<std::size_t>(channel)];
   if (known >= total) return true;
@@ -115,7 +115,7 @@ bool ShmEndpoint::credited(int peer, int channel, std::uint64_t total) {
   return known >= total;
 }
 
-void ShmEndpoint::begin(std::uint64_t sequence, std::span<std::byte>) {
+[[gnu::hot]] void ShmEndpoint::begin(std::uint64_t sequence, std::span<std::byte>) {
   // relaxed, as in last_begun(): a progress report orders nothing.
   lane().head.entered.store(sequence, std::memory_order_relaxed);
 }
@@ -160,7 +160,7 @@ void ShmEndpoint::abort(const std::string& why) {
   }
 }
 
-bool ShmEndpoint::troubled() const {
+[[gnu::hot]] bool ShmEndpoint::troubled() const {
   // relaxed: a hint to look closer.
   return lane().head.trouble.load(std::memory_order_relaxed) != 0;
 }

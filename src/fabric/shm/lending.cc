@@ -9,7 +9,7 @@ namespace weft::shm {
 
 // Also a message whose slot is not to be lent, unless it is there already: who has lent all slots
 // would get none back else.
-bool ShmEndpoint::send_back(const Outgoing& out, Reader& reader) {
+[[gnu::hot]] bool ShmEndpoint::send_back(const Outgoing& out, Reader& reader) {
   Peer& to = at(reader.peer);
   if (to.loans.empty() || out.bytes > kLentBytes || out.slot->filled) return false;
   const Stores stores(lane().head, *this);

@@ -41,7 +41,7 @@ bool any(const Outgoing& out, Transfer transfer) {
 
 // Nobody loads a payload that is wanted in an output: stores into lines that another core has read
 // are slow, and the next call would store its result into these.
-void ShmEndpoint::prepare(Outgoing& out) {
+[[gnu::hot]] void ShmEndpoint::prepare(Outgoing& out) {
   for (Reader& reader : out.readers) {
     Transfer transfer = Transfer::kStaged;
     if (!out.aimed && !out.passing && out.where) transfer = Transfer::kLoaded;
@@ -57,7 +57,7 @@ void ShmEndpoint::prepare(Outgoing& out) {
   }
 }
 
-void ShmEndpoint::post(const Outgoing& out) {
+[[gnu::hot]] void ShmEndpoint::post(const Outgoing& out) {
   mark_.check();
   if (out.bytes > kInlineBytes) {
     if (any(out, Transfer::kStaged) || any(out, Transfer::kLent)) {
@@ -76,7 +76,7 @@ void ShmEndpoint::post(const Outgoing& out) {
   for (const Reader& reader : out.readers) send(out, reader);
 }
 
-void ShmEndpoint::send(const Outgoing& out, const Reader& reader) {
+[[gnu::hot]] void ShmEndpoint::send(const Outgoing& out, const Reader& reader) {
   assert(reader.peer != me_);
   const std::uint64_t number = reader.number;
   Peer& to = at(reader.peer);
@@ -103,13 +103,14 @@ void ShmEndpoint::send(const Outgoing& out, const Reader& reader) {
   ring(*to.bell);
 }
 
-const Header* ShmEndpoint::arrival(int peer, int channel, std::uint64_t number) {
+[[gnu::hot]] const Header* ShmEndpoint::arrival(int peer, int channel, std::uint64_t number) {
   const Entry& entry = at(peer).ours->box[channel].entry(number);
   // acquire: pairs with the stamp's release in send().
   return entry.stamp.load(std::memory_order_acquire) == number + 1 ? &entry.header : nullptr;
 }
 
-Delivery ShmEndpoint::payload(int peer, int channel, std::uint64_t number, const Buffers& mine) {
+[[gnu::hot]] Delivery ShmEndpoint::payload(int peer, int channel, std::uint64_t number,
+                                           const Buffers& mine) {
   Mailbox& box = at(peer).ours->box[channel];
   const Entry& entry = box.entry(number);
   const std::uint32_t bytes = entry.header.bytes;
@@ -121,13 +122,13 @@ Delivery ShmEndpoint::payload(int peer, int channel, std::uint64_t number, const
   return {reach(peer, {entry.place}, bytes), bytes, transfer == Transfer::kLoaded};
 }
 
-std::byte* ShmEndpoint::reach(int peer, Location where, std::size_t bytes) {
+[[gnu::hot]] std::byte* ShmEndpoint::reach(int peer, Location where, std::size_t bytes) {
   return naming(static_cast<std::size_t>(peer), [&] {
     return at(peer).reached.reach(where, bytes, patience_, [this] { return troubled(); });
   });
 }
 
-int ShmEndpoint::end(Outcome outcome) {
+[[gnu::hot]] int ShmEndpoint::end(Outcome outcome) {
   if (outcome == Outcome::kDone) return kNobody;  // a store arrives by itself
   await_last_stores();
   return storing_peer();
