@@ -114,6 +114,8 @@ constexpr Lengths intel_lengths() {
   lengths.one_shot = 16_K;
   lengths.one_shot_of_two = 64_K;
   lengths.broadcast_ahead = 512_K;
+  lengths.long_broadcast = 16_M;
+  lengths.long_broadcast_chunk = 128_K;
   return lengths;
 }
 MachineModel of_intel(const Processor& processor) {
