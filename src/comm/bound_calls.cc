@@ -35,8 +35,10 @@ bool alike(const Call& a, const Call& b) {
   Bound& bound = used_longest_ago();
   bound.repeats = false;
   planner_.bind(call, bound.binding);
-  if (!has_counts(call)) remember(call, bound);
-  bound.used = now_;
+  if (has_counts(call))
+    bound.used = 0;  // the first to go
+  else
+    remember(call, bound);
   return bound.binding;
 }
 
@@ -60,6 +62,7 @@ void BoundCalls::remember(const Call& call, Bound& bound) {
   bound.algorithm = call.algorithm;
   bound.call.algorithm = bound.algorithm;
   bound.repeats = true;
+  bound.used = now_;
 }
 
 }  // namespace weft

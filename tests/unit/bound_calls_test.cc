@@ -86,6 +86,16 @@ TEST_F(BoundCallsTest, ACallWithCountsLeavesNothingOfTheOneWhosePlaceItTook) {
   EXPECT_EQ(calls_.bind(allreduce(0)).parts[1].total(), 0u);
 }
 
+TEST_F(BoundCallsTest, CallsWithCountsTakeThePlaceOfOneOther) {
+  const std::array<std::size_t, 2> counts{8, 4};
+  std::array<std::uint64_t, 7> first{};
+  for (std::size_t i = 0; i < 7; ++i) first[i] = revision(allreduce(i));
+  Call gather{Collective::kAllgather, in_.data(), out_.data(), 8, DType::kF32};
+  gather.output_counts = counts;
+  for (int i = 0; i < 10; ++i) calls_.bind(gather);
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(revision(allreduce(i)), first[i]) << i;
+}
+
 TEST_F(BoundCallsTest, OtherBuffersAreChecked) {
   const std::uint64_t before = revision(allreduce(8));
   Call bad = allreduce(8);
