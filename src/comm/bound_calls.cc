@@ -1,6 +1,7 @@
 #include "comm/bound_calls.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "algorithms/registry.h"
 
@@ -15,8 +16,9 @@ bool has_counts(const Call& call) {
 // Equal but for the buffers and the time limit.
 bool alike(const Call& a, const Call& b) {
   return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
-         a.root == b.root && a.scale == b.scale && a.symmetric == b.symmetric &&
-         a.algorithm == b.algorithm;
+         a.root == b.root &&
+         std::bit_cast<std::uint64_t>(a.scale) == std::bit_cast<std::uint64_t>(b.scale) &&
+         a.symmetric == b.symmetric && a.algorithm == b.algorithm;
 }
 
 }  // namespace

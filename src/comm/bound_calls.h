@@ -14,9 +14,11 @@ class BoundCalls {
  public:
   // The planner outlives it.
   explicit BoundCalls(Planner& planner) : planner_(planner) {}
+  BoundCalls(const BoundCalls&) = delete;
+  BoundCalls& operator=(const BoundCalls&) = delete;
 
-  // A call that differs from one of the last in its buffers alone costs a comparison or some and
-  // two stores. The binding holds until the next call of this. Throws as Planner::bind does.
+  // Of a call that differs from one of the last in its buffers alone, only these are checked and
+  // set. The binding holds until the next call of this. Throws as Planner::bind does.
   Binding& bind(const Call& call);
 
  private:

@@ -50,7 +50,7 @@ void Planner::refuse(const Call& call, const std::string& what) const {
                         std::string(name_of(call.collective)) + ": " + what);
 }
 
-void Planner::check(const Call& call) const {
+[[gnu::hot]] void Planner::check(const Call& call) const {
   const CollectiveTraits& traits = traits_of(call.collective);
   if (traits.is_pair()) refuse(call, "use send and recv");
   if (traits.reduces && !reducible(call.dtype, call.op))
@@ -63,7 +63,7 @@ void Planner::check(const Call& call) const {
   if (traits.moves_data()) check_buffers(call);
 }
 
-void Planner::check_buffers(const Call& call) const {
+[[gnu::hot]] void Planner::check_buffers(const Call& call) const {
   const CollectiveTraits& traits = traits_of(call.collective);
   const bool in_per_rank = traits.input.by_rank(), out_per_rank = traits.output.by_rank();
   const bool has_input = holds(traits.input.holder, rank_, call.root);

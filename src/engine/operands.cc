@@ -63,13 +63,13 @@ void Run::confirm_reads() const {
   return {base + slot, base * places + turn * static_cast<std::size_t>(shape.slots) * bytes + slot};
 }
 
-bool Run::slot_is_free(Slots::Spot spot, std::size_t bytes) {
+[[gnu::hot]] bool Run::slot_is_free(Slots::Spot spot, std::size_t bytes) {
   int reader = lane_->slots.reader_of(lane_->endpoint, spot, bytes);
   if (reader != Slots::kFree) blocked_on_ = reader;
   return reader == Slots::kFree;
 }
 
-std::byte* Run::own_slot(int channel, std::size_t bytes) {
+[[gnu::hot]] std::byte* Run::own_slot(int channel, std::size_t bytes) {
   Filled& filled = filled_[static_cast<std::size_t>(channel)];
   filled.data = filled.inlined.data();
   filled.is_source = false;

@@ -47,7 +47,7 @@ namespace weft {
   return send_source(step, out);
 }
 
-bool is_put(const Step& copy, const Step& signal) {
+[[gnu::hot]] bool is_put(const Step& copy, const Step& signal) {
   return copy.verb == Verb::kCopy && copy.dst.size() == 1 && copy.dst[0].buffer == Buffer::kSlot &&
          copy.src[0].buffer != Buffer::kSlot && signal.verb == Verb::kSignal &&
          signal.peers.size() == 1 && signal.channel == copy.dst[0].channel &&

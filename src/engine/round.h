@@ -21,7 +21,7 @@ struct Round : PreparedRound {
 };
 
 // The rounds that runs stood in last. Calls that a loop repeats differ in their buffers alone, and
-// find theirs again: small ones then only move bytes.
+// find theirs again, those of short plans at least: small ones then only move bytes.
 class Rounds {
  public:
   // Holds until the next call of this.
@@ -34,7 +34,8 @@ class Rounds {
     int number = 0;
     Round round;
   };
-  // A binding's rounds follow each other, those of the next binding begin further on.
+  // A section's rounds follow each other, those of the next binding begin further on. Longer
+  // plans, and bindings made much later, take each other's places.
   static constexpr std::size_t kMost = 32, kApart = 4;
 
   Round passing_;           // of a binding that is not remembered

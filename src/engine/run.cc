@@ -16,7 +16,7 @@ LaneState::LaneState(Endpoint& endpoint, int members)
   return most > kInlineBytes;
 }
 
-Buffers buffers_of(const Binding& binding) {
+[[gnu::hot]] Buffers buffers_of(const Binding& binding) {
   const std::size_t bytes = binding.part(Buffer::kOutput).total() * binding.element;
   std::byte* const output = binding.user[1];
   return {binding.where[0], binding.where[1], {output, output ? bytes : 0}};
@@ -35,7 +35,7 @@ Buffers buffers_of(const Binding& binding) {
   return written ? output : std::span<std::byte>();
 }
 
-void check_not_aborted(const Endpoint& endpoint) {
+[[gnu::hot]] void check_not_aborted(const Endpoint& endpoint) {
   if (!endpoint.troubled()) [[likely]]
     return;
   const std::string why = endpoint.why_aborted();

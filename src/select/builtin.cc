@@ -129,8 +129,10 @@ Row long_broadcast(const Lengths& lengths) {
   return past_caches;
 }
 
+// Of one node; of none if `most` is 0.
 Row allreduce_of_two(const Lengths& lengths, std::size_t most, const char* use) {
-  Row two = row(Collective::kAllreduce, {2, 2}, {0, most}, use);
+  Row two = row(Collective::kAllreduce, {2, 2}, {1, most}, use);
+  two.nodes.to = 1;
   two.use.chunk = lengths.allreduce_chunk;
   return two;
 }

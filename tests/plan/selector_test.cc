@@ -106,6 +106,42 @@ TEST(Selector, ChunksOfAnAllreduceOfTwoRanks) {
   EXPECT_EQ(chosen(2, call_of(kAllreduce, 8 << 20), settings), "allreduce/two_shot");
 }
 
+TEST(Selector, WhatTwoRanksAddUpEverywhere) {
+  struct Case {
+    int ranks;
+    std::size_t bytes;
+    const char* algorithm;
+    bool symmetric = false, crowded = false;
+  };
+  const std::vector<Case> table = {
+      {2, 0, "allreduce/one_shot"},
+      {2, 4, "allreduce/one_shot(chunk=64K)"},
+      {2, 48 << 10, "allreduce/one_shot(chunk=64K)"},
+      {2, (48 << 10) + 4, "allreduce/two_shot(chunk=64K)"},
+      {2, 48 << 10, "allreduce/one_shot", false, true},
+      {2, 16 << 10, "allreduce/one_shot", true},
+      {2, 48 << 10, "allreduce/two_shot(chunk=64K)", true},
+      {3, 16 << 10, "allreduce/one_shot"},
+      {3, 48 << 10, "allreduce/two_shot"},
+  };
+  Settings settings{.lengths = {
+                        .one_shot_of_two = 48 << 10,
+                        .allreduce_chunk = 64 << 10,
+                        .allreduce_chunk_to = kNever,
+                    }};
+  for (const Case& c : table) {
+    settings.crowded = c.crowded;
+    Call call = call_of(kAllreduce, c.bytes);
+    call.symmetric = c.symmetric;
+    EXPECT_EQ(chosen(c.ranks, call, settings), c.algorithm) << c.ranks << ", " << c.bytes;
+  }
+  settings.crowded = false;
+  settings.reproducible = true;
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, 48 << 10), settings), "allreduce/one_shot(chunk=64K)");
+  settings.place = {0, 1};
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, 48 << 10), settings), "allreduce/two_shot");
+}
+
 TEST(Selector, HowFarARootIsAhead) {
   const Call call = call_of(Collective::kBroadcast, 1 << 20);
   const auto ahead = [&](std::size_t bytes, int ranks, bool crowded = false) {

@@ -183,7 +183,7 @@ def long_calls(job, count):
         return True
 
 
-@pytest.mark.parametrize("model", ["zen4", "zen5", "sapphire rapids"])
+@pytest.mark.parametrize("model", ["zen4", "zen5", "sapphire rapids", "intel"])
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_long_calls(ranks, model):
     """So long that some processors copy past their caches."""
