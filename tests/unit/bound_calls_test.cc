@@ -67,6 +67,12 @@ TEST_F(BoundCallsTest, AnyDifferenceButTheBuffersIsAnotherCall) {
     EXPECT_NE(revision(changed), before) << row.what;
     EXPECT_EQ(revision(allreduce(8)), before) << row.what;
   }
+  Call zero = allreduce(8);
+  zero.op = ReduceOp::kPremulSum;
+  zero.scale = 0.0;
+  const std::uint64_t positive = revision(zero);
+  zero.scale = -0.0;
+  EXPECT_NE(revision(zero), positive) << "zeros of the result have the other sign";
   Call gather{Collective::kAllgather, in_.data(), out_.data(), 8, DType::kF32};
   const std::uint64_t equal = revision(gather);
   gather.output_counts = counts;
