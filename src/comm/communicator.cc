@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <mutex>
 
 #include "comm/bound_calls.h"
 #include "comm/introduce.h"
@@ -90,6 +91,8 @@ struct Communicator::Impl {
   const std::shared_ptr<Fate> fate = std::make_shared<Fate>();
   Planner planner;
   BoundCalls bound{planner};  // the lane's owner only
+  std::mutex submitting;
+  BoundCalls submitted{planner};  // under submitting
   std::unique_ptr<Lane> lane;
   std::unique_ptr<PointToPoint> transfers;
 
@@ -196,9 +199,10 @@ bool Communicator::crowded() const { return impl_->settings.crowded; }
 }
 
 Request Communicator::submit(const Call& call) {
-  Binding binding;
-  impl_->planner.bind(call, binding);
-  return impl_->lane->submit(binding, impl_->limit(call.timeout));
+  Impl& impl = *impl_;
+  const std::chrono::milliseconds limit = impl.limit(call.timeout);
+  const std::lock_guard lock(impl.submitting);
+  return impl.lane->submit(impl.submitted.bind(call), limit);
 }
 
 Request Communicator::isend(const void* data, std::size_t count, DType dtype, int destination,

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <thread>
 
 #include "support/ranks.h"
 
@@ -58,6 +59,23 @@ TEST(Async, CallbackMaySubmitAndAnotherThreadWait) {
     while (!submitted.load(std::memory_order_acquire)) std::this_thread::yield();
     inner.wait();
     EXPECT_EQ(first + second, 4.0f);
+  });
+}
+
+// Of one rank, since several would have to agree on the order.
+TEST(Async, ThreadsSubmitAtTheSameTime) {
+  run_ranks(1, [](Communicator& comm) {
+    std::vector<std::thread> threads;
+    for (std::size_t me = 1; me <= 4; ++me)
+      threads.emplace_back([&comm, me] {
+        for (std::size_t turn = 0; turn < 500; ++turn) {
+          const std::size_t count = me * 10 + turn % 3;
+          std::vector<float> x(count, static_cast<float>(me)), y(count);
+          comm.submit({Collective::kAllreduce, x.data(), y.data(), count, DType::kF32}).wait();
+          ASSERT_EQ(y, x) << "thread " << me << ", turn " << turn;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
   });
 }
 
