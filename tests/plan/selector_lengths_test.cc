@@ -1,0 +1,124 @@
+// What the machine's lengths change in the built-in choice.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "plan/selected.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kAllreduce = Collective::kAllreduce;
+
+TEST(SelectorLengths, ChunksOfAnAllreduceOfTwoRanks) {
+  Settings settings{.lengths = {.allreduce_chunk = 256 << 10, .allreduce_chunk_to = 8 << 20}};
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, 16 << 10), settings), "allreduce/one_shot");
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, 8 << 20), settings), "allreduce/two_shot(chunk=256K)");
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, (8 << 20) + 4), settings), "allreduce/two_shot");
+  EXPECT_EQ(chosen(3, call_of(kAllreduce, 8 << 20), settings), "allreduce/two_shot");
+  settings.crowded = true;
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, 8 << 20), settings), "allreduce/two_shot");
+}
+
+TEST(SelectorLengths, WhatTwoRanksAddUpEverywhere) {
+  struct Case {
+    int ranks;
+    std::size_t bytes;
+    const char* algorithm;
+    bool symmetric = false, crowded = false;
+  };
+  const std::vector<Case> table = {
+      {2, 0, "allreduce/one_shot"},
+      {2, 4, "allreduce/one_shot(chunk=64K)"},
+      {2, 48 << 10, "allreduce/one_shot(chunk=64K)"},
+      {2, (48 << 10) + 4, "allreduce/two_shot(chunk=64K)"},
+      {2, 48 << 10, "allreduce/one_shot", false, true},
+      {2, 16 << 10, "allreduce/one_shot", true},
+      {2, 48 << 10, "allreduce/two_shot(chunk=64K)", true},
+      {3, 16 << 10, "allreduce/one_shot"},
+      {3, 48 << 10, "allreduce/two_shot"},
+  };
+  Settings settings{.lengths = {
+                        .one_shot_of_two = 48 << 10,
+                        .allreduce_chunk = 64 << 10,
+                        .allreduce_chunk_to = kNever,
+                    }};
+  for (const Case& c : table) {
+    settings.crowded = c.crowded;
+    Call call = call_of(kAllreduce, c.bytes);
+    call.symmetric = c.symmetric;
+    EXPECT_EQ(chosen(c.ranks, call, settings), c.algorithm) << c.ranks << ", " << c.bytes;
+  }
+  settings.crowded = false;
+  settings.reproducible = true;
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, 48 << 10), settings), "allreduce/one_shot(chunk=64K)");
+  settings.place = {0, 1};
+  EXPECT_EQ(chosen(2, call_of(kAllreduce, 48 << 10), settings), "allreduce/two_shot");
+}
+
+TEST(SelectorLengths, HowFarARootIsAhead) {
+  const Call call = call_of(Collective::kBroadcast, 1 << 20);
+  const auto ahead = [&](std::size_t bytes, int ranks, bool crowded = false) {
+    return chosen(ranks, call, {.lengths = {.broadcast_ahead = bytes}, .crowded = crowded});
+  };
+  EXPECT_EQ(chosen(2, call), "broadcast/one_shot");
+  for (const int ranks : {2, 17}) {
+    EXPECT_EQ(ahead(256 << 10, ranks), "broadcast/one_shot(slots=4)");
+    EXPECT_EQ(ahead(0, ranks), "broadcast/one_shot(slots=1)");
+    EXPECT_EQ(ahead(1 << 30, ranks), "broadcast/one_shot(slots=16)");
+    EXPECT_EQ(ahead(256 << 10, ranks, true), "broadcast/one_shot");
+  }
+}
+
+// One that outgrows the caches goes through slots, in symmetric memory as well.
+TEST(SelectorLengths, LongBroadcasts) {
+  Settings settings{.lengths = {.broadcast_ahead = 256 << 10,
+                                .long_broadcast = 16 << 20,
+                                .long_broadcast_chunk = 512 << 10,
+                                .broadcast_in_place = 4 << 20}};
+  Call just_shorter = call_of(Collective::kBroadcast, (16 << 20) - 4);
+  Call call = call_of(Collective::kBroadcast, 16 << 20);
+  for (const int ranks : {2, 3, 17}) {
+    EXPECT_EQ(chosen(ranks, just_shorter, settings), "broadcast/one_shot(slots=4)");
+    EXPECT_EQ(chosen(ranks, call, settings), "broadcast/one_shot(slots=4,chunk=512K)");
+  }
+  just_shorter.symmetric = call.symmetric = true;
+  EXPECT_EQ(chosen(2, just_shorter, settings), "broadcast/one_shot(chunk=1M)");
+  EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot(slots=4,chunk=512K)");
+  settings.crowded = true;
+  EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot");
+  settings.crowded = false;
+  settings.lengths.long_broadcast = 0;
+  EXPECT_EQ(chosen(2, just_shorter, settings), "broadcast/one_shot(slots=4,chunk=512K)");
+}
+
+TEST(SelectorLengths, LongSymmetricBuffersOfTwoRanks) {
+  Call call = call_of(Collective::kReduce, 8 << 20);
+  EXPECT_EQ(chosen(2, call), "reduce/direct");
+  call.symmetric = true;
+  EXPECT_EQ(chosen(2, call), "reduce/direct(chunk=1M)");
+  EXPECT_EQ(chosen(2, call, {.crowded = true}), "reduce/direct");
+  EXPECT_EQ(chosen(2, call, {.place = {0, 1}}), "reduce/two_level(node=1,outer=chain)");
+  EXPECT_EQ(chosen(4, call), "reduce/direct");
+}
+
+TEST(SelectorLengths, BlocksThatAreLoadedFromSymmetricMemory) {
+  const Settings settings{.lengths = {.loaded_chunk = 1 << 20}};
+  for (const auto collective :
+       {Collective::kAllgather, Collective::kReduceScatter, Collective::kAlltoall}) {
+    Call call = call_of(collective, 4 << 20);
+    const std::string direct = chosen(2, call);
+    EXPECT_EQ(chosen(2, call, settings), direct);
+    call.symmetric = true;
+    EXPECT_EQ(chosen(2, call), direct);
+    EXPECT_EQ(chosen(2, call, settings), direct + "(chunk=1M)");
+    EXPECT_EQ(chosen(3, call, settings), direct);
+    EXPECT_EQ(chosen(2, call, {.lengths = settings.lengths, .crowded = true}), direct);
+    EXPECT_EQ(chosen(2, call, {.lengths = settings.lengths, .place = {0, 1}}),
+              chosen(2, call, {.place = {0, 1}}));
+  }
+}
+
+}  // namespace
+}  // namespace weft
