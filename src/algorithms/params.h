@@ -1,4 +1,4 @@
-// The errors of algorithms about parameters that they refuse.
+// Parameters that several algorithms have, and the errors about those that they refuse.
 #pragma once
 
 #include <string>
@@ -14,6 +14,20 @@ inline std::string refusal_below(const Params& params, const char* name, int lea
   if (given >= least) return {};
   return std::string(name) + " = " + std::to_string(given) + ": give " + std::to_string(least) +
          " or more";
+}
+
+// How many chunks a rank sends before it takes the first one that was sent to it. With more, ranks
+// that are held up wait less for each other, and more lies in the caches meanwhile.
+inline constexpr const char* kAhead = "ahead";
+// Each needs a place in the mailbox, and the one before all of them another.
+inline constexpr int kMostAhead = kMailboxDepth - 1;
+
+// Why `params` will not do if kAhead is given and not from 1 to kMostAhead; empty: it will.
+inline std::string refusal_of_ahead(int /*ranks*/, const Params& params) {
+  const int given = param_of(params, kAhead, 1);
+  if (given >= 1 && given <= kMostAhead) return {};
+  return std::string(kAhead) + " = " + std::to_string(given) + ": give 1 to " +
+         std::to_string(kMostAhead);
 }
 
 // Why `params` will not do if the word `name` is given and none of `words`.

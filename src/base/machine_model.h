@@ -31,8 +31,14 @@ struct Lengths {
   // How far a broadcast's root is ahead of its readers, at most, where ranks have a core each.
   std::size_t broadcast_ahead = kNever;
   // A broadcast of at least long_broadcast bytes outgrows the caches: it has chunks of
-  // long_broadcast_chunk and as many slots, and is sent as if symmetric memory were ordinary.
+  // long_broadcast_chunk, a root that is up to 2 MiB ahead, and is sent as if symmetric memory were
+  // ordinary.
   std::size_t long_broadcast = kNever, long_broadcast_chunk = 512 << 10;
+  // Two ranks of a node that exchange ordinary buffers of at least long_exchange bytes, or add up
+  // such of long_allreduce bytes, send about long_ahead bytes before they take the first: memory
+  // holds them up in turns, and they wait less for each other then. In place in symmetric memory
+  // such allreduces have chunks of 256 KiB.
+  std::size_t long_exchange = kNever, long_allreduce = kNever, long_ahead = 512 << 10;
   // From here on two ranks work in each other's symmetric buffers.
   std::size_t allreduce_in_place = kNever;
   std::size_t reduce_in_place = 8 << 20, broadcast_in_place = 16 << 20;

@@ -116,11 +116,19 @@ constexpr Lengths intel_lengths() {
   lengths.broadcast_ahead = 512_K;
   lengths.long_broadcast = 16_M;
   lengths.long_broadcast_chunk = 128_K;
+  lengths.long_exchange = 8_M;
+  lengths.long_allreduce = 24_M;
   return lengths;
+}
+// Past the caches, long own outputs alone, as on Sapphire Rapids.
+CopyProfile intel_copies(const Processor& processor) {
+  CopyProfile copies = copies_by_rule(processor, kNever);
+  copies.rules[0].stream_from = 24_M;
+  return copies;
 }
 MachineModel of_intel(const Processor& processor) {
   return {kIntel,
-          copies_by_rule(processor, kNever),
+          intel_copies(processor),
           {.span = processor.l2 / 4, .lend_to = 64_K, .lent_span = 256_K},
           intel_lengths()};
 }
@@ -153,6 +161,9 @@ constexpr NumberField<Lengths> kLengthFields[] = {
     {"broadcast_ahead", &Lengths::broadcast_ahead},
     {"long_broadcast", &Lengths::long_broadcast},
     {"long_broadcast_chunk", &Lengths::long_broadcast_chunk},
+    {"long_exchange", &Lengths::long_exchange},
+    {"long_allreduce", &Lengths::long_allreduce},
+    {"long_ahead", &Lengths::long_ahead},
     {"allreduce_in_place", &Lengths::allreduce_in_place},
     {"reduce_in_place", &Lengths::reduce_in_place},
     {"broadcast_in_place", &Lengths::broadcast_in_place},

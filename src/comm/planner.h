@@ -77,6 +77,7 @@ class Planner {
   void check(const Call& call) const;
 
  private:
+  Call as_both_see_it(Call call) const;
   void cut(const Call& call, const PlanShape& shape, std::size_t chunk, Binding& binding) const;
   Natives* natives_for(const Call& call, const RankPlan& plan) const;
   void check_buffers(const Call& call) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "algorithms/params.h"
 #include "select/row.h"
 
 namespace weft {
@@ -15,7 +16,8 @@ constexpr int kManyOfANode = 256;
 constexpr std::size_t kWithMessageBytes = 448;     // come with the message: only messages count
 constexpr std::size_t kGroupsBytes = 2 << 20;      // allreduce: below, groups add up for the others
 constexpr std::size_t kOneSourceBytes = 64 << 10;  // broadcast: from here, all read from the root
-constexpr std::size_t kAroundBytes = 512 << 10;    // reduce_scatter: from here, around a ring
+constexpr std::size_t kLongBroadcastAhead = 2 << 20;  // of a root to its readers, at most
+constexpr std::size_t kAroundBytes = 512 << 10;       // reduce_scatter: from here, around a ring
 // Across nodes, on links of 1 and 10 Gbit/s (docs/selection.md); the first limits as measured on
 // two to four nodes, the others by prices. Below this a second crossing costs more than sending the
 // whole message to and fro, which between two nodes is not more bytes. A message to another node
@@ -114,17 +116,17 @@ Row in_place(Collective collective, Extent<std::size_t> bytes, const char* use) 
 // All of a node read from the root.
 constexpr const char* kOneSource = "broadcast/one_shot";
 
-std::string one_source(const Lengths& lengths) {
-  if (lengths.broadcast_ahead == kNever) return kOneSource;
-  const std::size_t slots = lengths.broadcast_ahead / lengths.largest_chunk;
+std::string one_source(std::size_t ahead, std::size_t chunk) {
+  if (ahead == kNever) return kOneSource;
   const std::size_t most = 16;  // the plan's own
   return std::string(kOneSource) +
-         "(slots=" + std::to_string(std::clamp<std::size_t>(slots, 1, most)) + ")";
+         "(slots=" + std::to_string(std::clamp<std::size_t>(ahead / chunk, 1, most)) + ")";
 }
 
 Row long_broadcast(const Lengths& lengths) {
-  Row past_caches =
-      row(Collective::kBroadcast, kOfANode, {lengths.long_broadcast}, one_source(lengths).c_str());
+  const std::size_t chunk = std::max<std::size_t>(lengths.long_broadcast_chunk, 1);
+  Row past_caches = row(Collective::kBroadcast, kOfANode, {lengths.long_broadcast},
+                        one_source(kLongBroadcastAhead, chunk).c_str());
   past_caches.use.chunk = lengths.long_broadcast_chunk;
   return past_caches;
 }
@@ -133,6 +135,33 @@ Row long_broadcast(const Lengths& lengths) {
 Row allreduce_of_two(const Lengths& lengths, std::size_t most, const char* use) {
   Row two = row(Collective::kAllreduce, {2, 2}, {1, most}, use);
   two.nodes.to = 1;
+  two.use.chunk = lengths.allreduce_chunk;
+  return two;
+}
+
+// For two ranks of one node whose buffers lie in ordinary memory and outgrow the caches: they send
+// `bytes` in chunks of `chunk` before they take the first.
+Row far_ahead(Collective collective, std::size_t from, std::size_t bytes, std::size_t chunk,
+              const char* algorithm) {
+  const auto ahead = std::clamp<std::size_t>(bytes / chunk, 1, kMostAhead);
+  const std::string use = std::string(algorithm) + "(" + kAhead + "=" + std::to_string(ahead) + ")";
+  Row two = row(collective, {2, 2}, {from}, use.c_str());
+  two.nodes.to = 1;
+  two.symmetric = false;
+  return two;
+}
+
+Row long_exchange(Collective collective, const Lengths& lengths, const char* algorithm) {
+  return far_ahead(collective, lengths.long_exchange, lengths.long_ahead, lengths.moved_chunk,
+                   algorithm);
+}
+
+// Each half of the bytes is ahead of one of its two steps.
+Row long_allreduce(const Lengths& lengths) {
+  const std::size_t chunk =
+      lengths.allreduce_chunk ? lengths.allreduce_chunk : lengths.largest_chunk;
+  Row two = far_ahead(Collective::kAllreduce, lengths.long_allreduce, lengths.long_ahead / 2, chunk,
+                      "allreduce/two_shot");
   two.use.chunk = lengths.allreduce_chunk;
   return two;
 }
@@ -182,6 +211,8 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       across(C::kAllgather, kAll, "allgather/two_level"),
       across(C::kReduceScatter, kAll, "reduce_scatter/two_level"),
       across(C::kBarrier, kAll, "barrier/two_level"),
+      in_place(C::kAllreduce, {std::max(lengths.allreduce_in_place, lengths.long_allreduce)},
+               "allreduce/direct(chunk=256K)"),
       in_place(C::kAllreduce, {lengths.allreduce_in_place}, "allreduce/direct(chunk=16K)"),
       in_place(C::kReduce, {lengths.reduce_in_place}, "reduce/direct(chunk=1M)"),
       in_place(C::kBroadcast,
@@ -192,6 +223,7 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       of(kOrdinary, row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot")),
       of(kSymmetric,
          row(C::kAllreduce, kFew, {0, lengths.symmetric_one_shot}, "allreduce/one_shot")),
+      long_allreduce(lengths),
       allreduce_of_two(lengths, lengths.allreduce_chunk_to, "allreduce/two_shot"),
       row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),
       within(C::kAllreduce, kWithMessage, "allreduce/recursive_doubling"),
@@ -202,21 +234,25 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       within(C::kBroadcast, below(kOneSourceBytes), "broadcast/knomial(radix=8)"),
       where_crowded(row(C::kBroadcast, kOfANode, kAll, kOneSource)),
       long_broadcast(lengths),
-      row(C::kBroadcast, kOfANode, kAll, one_source(lengths).c_str()),
+      row(C::kBroadcast, kOfANode, kAll,
+          one_source(lengths.broadcast_ahead, lengths.largest_chunk).c_str()),
       row(C::kBroadcast, kAny, kAll, "broadcast/knomial"),
       row(C::kReduce, kFew, kAll, "reduce/direct"),
       row(C::kReduce, kAny, kAll, "reduce/binomial"),
       row(C::kReduce, kAny, kAll, "reduce/direct"),
+      long_exchange(C::kAllgather, lengths, "allgather/direct"),
       loaded(C::kAllgather, lengths, "allgather/direct"),
       row(C::kAllgather, kFew, kAll, "allgather/direct"),
       within(C::kAllgather, kAll, "allgather/direct"),
       row(C::kAllgather, kAny, kAll, "allgather/ring"),
+      long_exchange(C::kReduceScatter, lengths, "reduce_scatter/direct"),
       loaded(C::kReduceScatter, lengths, "reduce_scatter/direct"),
       row(C::kReduceScatter, kFew, kAll, "reduce_scatter/direct"),
       where_crowded(within(C::kReduceScatter, kAll, "reduce_scatter/direct")),
       within(C::kReduceScatter, below(kAroundBytes), "reduce_scatter/direct"),
       row(C::kReduceScatter, kAny, kAll, "reduce_scatter/ring"),
       row(C::kReduceScatter, kAny, kAll, "reduce_scatter/direct"),
+      long_exchange(C::kAlltoall, lengths, "alltoall/direct"),
       loaded(C::kAlltoall, lengths, "alltoall/direct"),
       row(C::kAlltoall, kFew, kAll, "alltoall/direct"),
       within(C::kAlltoall, kAll, "alltoall/direct"),

@@ -38,10 +38,12 @@ bool narrow_sum(const Call& call) {
 }
 
 // Of the whole message. Not set where ranks may see other numbers: an exchange of equal counts may
-// be given with counts by one rank and without by another.
+// be given with counts by one rank and without by another. Of two ranks both know what crosses.
 std::optional<std::size_t> message_bytes(const Call& call, int ranks) {
   const CollectiveTraits& traits = traits_of(call.collective);
-  if (!traits.has_known_size()) return {};
+  const bool crosses_equally = call.collective == Collective::kAlltoall && ranks == 2 &&
+                               call.input_counts.empty() && call.output_counts.empty();
+  if (!traits.has_known_size() && !crosses_equally) return {};
   const std::size_t elements =
       std::max(traits.input.elements(call.count, call.input_counts, ranks),
                traits.output.elements(call.count, call.output_counts, ranks));

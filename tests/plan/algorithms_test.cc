@@ -52,9 +52,11 @@ const std::vector<Params> kInOrder = {{},
                                       {{"place", std::vector{1, 1, 1, 0, 2}}},
                                       {{"place", std::vector{2, 0, 0, 0, 1, 1, 1, 1}}}};
 
+const std::vector<Params> kAhead = {{}, {{"ahead", 2}}, {{"ahead", 7}}};
+
 const std::vector<Row> kRows = {
     {"allreduce/one_shot"},
-    {"allreduce/two_shot"},
+    {"allreduce/two_shot", kAhead},
     {"allreduce/ring"},
     {"allreduce/recursive_doubling"},
     {"allreduce/rabenseifner", {{}}, Rounds::kFromThreeRanks},
@@ -96,13 +98,13 @@ const std::vector<Row> kRows = {
       {{"node", 1}, {"leaders", 3}},
       {{"place", std::vector{0, 1, 0, 1, 0}}},
       {{"place", std::vector{2, 1, 1, 0, 1, 1, 1, 1}}, {"leaders", 6}}}},
-    {"allgather/direct"},
+    {"allgather/direct", kAhead},
     {"allgather/ring"},
     {"allgather/two_level", kNodes},
-    {"reduce_scatter/direct"},
+    {"reduce_scatter/direct", kAhead},
     {"reduce_scatter/ring"},
     {"reduce_scatter/two_level", kNodes},
-    {"alltoall/direct"},
+    {"alltoall/direct", kAhead},
     {"alltoall/pairwise"},
     {"alltoall/staged"},
     {"alltoall/two_level", kInOrder},
@@ -148,7 +150,7 @@ class AlgorithmTest : public testing::TestWithParam<Row> {
   }
 
   // All that the verifier asks for up to eight ranks. Beyond, twice around the mailboxes: direct
-  // algorithms use three slots a destination, so that this is also twice around their slots.
+  // algorithms use three slots a destination by default, so that this is also twice around these.
   static int trips(const Plan& plan) {
     int enough = verifier::enough_trips(plan);
     return plan.shape.ranks <= 8 ? enough : std::min(enough, 2 * kMailboxDepth + 1);

@@ -120,5 +120,65 @@ TEST(SelectorLengths, BlocksThatAreLoadedFromSymmetricMemory) {
   }
 }
 
+TEST(SelectorLengths, LongExchangesOfTwoRanksSendFarAhead) {
+  struct Case {
+    std::size_t ahead, chunk;
+    const char* parameters;
+  };
+  const std::vector<Case> table = {{512 << 10, 128 << 10, "(ahead=4)"},
+                                   {512 << 10, 256 << 10, "(ahead=2)"},
+                                   {512 << 10, 16 << 10, "(ahead=7)"},
+                                   {0, 128 << 10, "(ahead=1)"}};
+  for (const auto collective :
+       {Collective::kAllgather, Collective::kReduceScatter, Collective::kAlltoall}) {
+    const Call shorter = call_of(collective, (4 << 20) - 4);
+    Call call = call_of(collective, 4 << 20);
+    const std::string direct = chosen(2, call);
+    for (const Case& c : table) {
+      const Lengths lengths{
+          .moved_chunk = c.chunk, .long_exchange = 8 << 20, .long_ahead = c.ahead};
+      EXPECT_EQ(chosen(2, call, {.lengths = lengths}), direct + c.parameters);
+      EXPECT_EQ(chosen(2, shorter, {.lengths = lengths}), direct);
+      EXPECT_EQ(chosen(3, call, {.lengths = lengths}), direct);
+      EXPECT_EQ(chosen(2, call, {.lengths = lengths, .place = {0, 1}}),
+                chosen(2, call, {.place = {0, 1}}));
+    }
+    call.symmetric = true;
+    EXPECT_EQ(chosen(2, call, {.lengths = {.long_exchange = 8 << 20}}), direct);
+  }
+}
+
+// What two ranks keep of an alltoall may have any length, and is known to one of them only.
+TEST(SelectorLengths, AnAlltoallWithCountsHasNoLength) {
+  const std::vector<std::size_t> counts = {1 << 20, 1 << 20};
+  const Settings settings{.lengths = {.long_exchange = 8 << 20}};
+  Call call = call_of(Collective::kAlltoall, 4 << 20);
+  EXPECT_EQ(chosen(2, call, settings), "alltoall/direct(ahead=4)");
+  call.input_counts = call.output_counts = counts;
+  EXPECT_EQ(chosen(2, call, settings), "alltoall/direct");
+}
+
+TEST(SelectorLengths, LongAllreducesOfTwoRanks) {
+  Settings settings{.lengths = {.allreduce_chunk = 64 << 10,
+                                .allreduce_chunk_to = kNever,
+                                .long_allreduce = 24 << 20,
+                                .long_ahead = 512 << 10,
+                                .allreduce_in_place = 4 << 10}};
+  Call shorter = call_of(kAllreduce, (24 << 20) - 4), call = call_of(kAllreduce, 24 << 20);
+  EXPECT_EQ(chosen(2, shorter, settings), "allreduce/two_shot(chunk=64K)");
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4,chunk=64K)");
+  EXPECT_EQ(chosen(3, call, settings), "allreduce/two_shot");
+  shorter.symmetric = call.symmetric = true;
+  EXPECT_EQ(chosen(2, shorter, settings), "allreduce/direct(chunk=16K)");
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/direct(chunk=256K)");
+  settings.lengths.allreduce_in_place = 32 << 20;
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(chunk=64K)");
+  call.symmetric = false;
+  settings.lengths.allreduce_chunk = 0;
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4)");
+  settings.reproducible = true;
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4)");
+}
+
 }  // namespace
 }  // namespace weft

@@ -119,6 +119,34 @@ def test_each_rank_lends_its_slots_as_its_own_model_says(tmp_path, lends, one_sh
         assert all(team.run(calls, 60))
 
 
+def exchanges(job, lengths):
+    """Alltoalls of two ranks: what rank 0 keeps, what each sends the other, what rank 1 keeps."""
+    with job.communicator(timeout=30) as comm:
+        me, other = job.rank, 1 - job.rank
+        for kept, there, back in lengths:
+            crossing = (there, back)
+            to = [0, 0]
+            to[me], to[other] = kept[me], crossing[me]
+            of = [0, 0]
+            of[me], of[other] = kept[me], crossing[other]
+            sent = np.concatenate([np.full(n, 10 * me + peer, "i4") for peer, n in enumerate(to)])
+            counts = {} if len({*to, *of}) == 1 else {"input_counts": to, "output_counts": of}
+            got = comm.alltoall(sent, **counts)
+            wanted = [np.full(n, 10 * peer + me, "i4") for peer, n in enumerate(of)]
+            assert (got == np.concatenate(wanted)).all()
+        return True
+
+
+def test_two_ranks_that_keep_blocks_of_other_lengths_exchange_alike(tmp_path):
+    model = file_of(tmp_path, "m", long_exchange=64 << 10, moved_chunk=4 << 10, long_ahead=28 << 10)
+    n = 8192  # elements that cross each way from which on an exchange is long
+    lengths = [((n, n), n, n), ((n, 1), n, n), ((n - 1, n), n - 1, n - 1), ((n, n), n - 1, n - 1),
+               ((0, n), n, n), ((n, n), n, n - 1), ((n, n), 0, n), ((5 * n, n), 3 * n, 3 * n),
+               ((n, n), 0, 0)]  # fmt: skip
+    with with_models([model, model]) as team:
+        assert all(team.run(exchanges, lengths))
+
+
 def symmetric_calls(job, sizes):
     with job.communicator(timeout=60) as comm:
         for step, count in enumerate(sizes * 2):
