@@ -104,10 +104,12 @@ struct CollectiveTraits {
     return output.holder == Holder::kEveryone && input.cutting == Cutting::kFree &&
            output.cutting == Cutting::kFree;
   }
-  // All ranks can tell the bytes of the whole message from their own arguments. Elsewhere counts
-  // may be given by one rank and not by another.
-  constexpr bool has_known_size() const {
-    return input.cutting == Cutting::kFree || (by_rank() && !exchanges() && !rooted());
+  // So many ranks can all tell the bytes of the whole message from their own arguments. Elsewhere
+  // counts may be given by one rank and not by another. In an exchange of two ranks both know the
+  // blocks that cross, which decide where they are equal.
+  constexpr bool has_known_size(int ranks) const {
+    if (exchanges()) return ranks == 2;
+    return input.cutting == Cutting::kFree || (by_rank() && !rooted());
   }
 };
 

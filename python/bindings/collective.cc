@@ -19,7 +19,6 @@ nb::list collectives() {
     row["is_pair"] = traits.is_pair();
     row["moves_data"] = traits.moves_data();
     row["in_one_buffer"] = traits.in_one_buffer();
-    row["has_known_size"] = traits.has_known_size();
     row["input_by_rank"] = traits.input.by_rank();
     row["output_by_rank"] = traits.output.by_rank();
     rows.append(row);
@@ -33,6 +32,9 @@ void bind_collective(nb::module_& m) {
   m.def("collectives", &collectives);
   m.def("has_input", [](const std::string& collective, int rank, int root) {
     return holds(traits_of(parse_collective(collective)).input.holder, rank, root);
+  });
+  m.def("has_known_size", [](const std::string& collective, int ranks) {
+    return traits_of(parse_collective(collective)).has_known_size(ranks);
   });
   m.def("has_output", [](const std::string& collective, int rank, int root) {
     return holds(traits_of(parse_collective(collective)).output.holder, rank, root);

@@ -17,7 +17,6 @@ class CollectiveTraits:
     is_pair: bool
     moves_data: bool
     in_one_buffer: bool
-    has_known_size: bool
     input_by_rank: bool
     output_by_rank: bool
 
@@ -28,6 +27,10 @@ class CollectiveTraits:
     def has_output(self, rank: int, root: int = 0) -> bool:
         """Whether that rank has one."""
         return _core.has_output(self.name, rank, root)
+
+    def has_known_size(self, ranks: int) -> bool:
+        """Whether so many ranks can all tell the bytes of the whole message."""
+        return _core.has_known_size(self.name, ranks)
 
 
 TRAITS = {row["name"]: CollectiveTraits(**row) for row in _core.collectives()}

@@ -105,7 +105,7 @@ Chosen Planner::choose(const Call& call) const {
 // An alltoall in which two ranks send each other as much has that as its count, however long the
 // blocks are that they keep.
 Call Planner::as_both_see_it(Call call) const {
-  if (call.collective != Collective::kAlltoall) return call;
+  if (!traits_of(call.collective).exchanges()) return call;
   const auto other = static_cast<std::size_t>(1 - rank_);
   const auto crossing = [&](std::span<const std::size_t> counts) {
     return counts.size() == 2 ? counts[other] : call.count;

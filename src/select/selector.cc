@@ -38,12 +38,11 @@ bool narrow_sum(const Call& call) {
 }
 
 // Of the whole message. Not set where ranks may see other numbers: an exchange of equal counts may
-// be given with counts by one rank and without by another. Of two ranks both know what crosses.
+// be given with counts by one rank and without by another.
 std::optional<std::size_t> message_bytes(const Call& call, int ranks) {
   const CollectiveTraits& traits = traits_of(call.collective);
-  const bool crosses_equally = call.collective == Collective::kAlltoall && ranks == 2 &&
-                               call.input_counts.empty() && call.output_counts.empty();
-  if (!traits.has_known_size() && !crosses_equally) return {};
+  const bool counts = !call.input_counts.empty() || !call.output_counts.empty();
+  if (!traits.has_known_size(ranks) || (traits.exchanges() && counts)) return {};
   const std::size_t elements =
       std::max(traits.input.elements(call.count, call.input_counts, ranks),
                traits.output.elements(call.count, call.output_counts, ranks));
@@ -153,7 +152,7 @@ Selector::Use Selector::laid_out(Resolved resolved) const {
 
 void Selector::offer(const Row& row, int number) {
   if (!row.ranks.holds(ranks_) || !row.nodes.holds(nodes_)) return;
-  if (row.crowded && !crowded_) return;
+  if (row.crowded && *row.crowded != crowded_) return;
   Candidate candidate{row, number, {}};
   if (row.use.algorithm != kAsBuiltIn) {
     Resolved resolved = resolve(row.use, row.collective);

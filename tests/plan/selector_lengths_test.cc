@@ -178,6 +178,8 @@ TEST(SelectorLengths, LongAllreducesOfTwoRanks) {
   EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4)");
   settings.reproducible = true;
   EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4)");
+  settings.crowded = true;
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot");
 }
 
 }  // namespace

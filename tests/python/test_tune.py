@@ -16,7 +16,7 @@ from weft.cli import main
 from weft.tune.candidates import algorithms, with_chunks
 from weft.tune.heat import Heat
 from weft.tune.point import Point, Timed
-from weft.tune.points import builtin
+from weft.tune.points import builtin, points_of
 from weft.tune.table import Table, this_machine
 from weft.tune.trial import Final, Outcome
 
@@ -28,11 +28,21 @@ def test_candidates_serve_the_ranks():
     assert "allreduce/direct" not in names
     assert "allreduce/direct" in algorithms("allreduce", 6, symmetric=True)
     assert "broadcast/knomial(radix=4)" in algorithms("broadcast", 6, symmetric=False)
+    assert "allreduce/two_shot(ahead=4)" in names
     assert with_chunks("x(a=1)", 32 << 10) == ["x(a=1,chunk=16K)"]
     # A built-in choice may have a chunk already.
     for text in ("x(chunk=1M)", "x(a=[0,1],chunk=1M)", "x(chunk=1M,a=[0,1])"):
         kept = "a=[0,1]," if "a=" in text else ""
         assert with_chunks(text, 32 << 10) == [f"x({kept}chunk=16K)"]
+
+
+def test_a_point_has_all_sizes_where_ranks_may_see_different_ones():
+    def sizes(collective, ranks):
+        return [point.sizes for point in points_of([collective], [8, 1 << 20], ["ordinary"], ranks)]
+
+    together, apart = [(8, 1 << 20)], [(8,), (1 << 20,)]
+    assert sizes("scatter", [2]) == sizes("alltoall", [3]) == together
+    assert sizes("alltoall", [2]) == sizes("allgather", [3]) == apart
 
 
 def test_the_built_in_choice_is_that_of_the_memory_and_the_nodes():

@@ -10,6 +10,10 @@ from weft.sizes import size_text
 
 CHUNKS = tuple(1 << power for power in range(14, 21))  # 16 KiB to 1 MiB
 _RADIXES = (4, 8)  # beside the default, 2
+_AHEAD = {  # chunks, beside the default, 1
+    "allgather/direct": 7, "alltoall/direct": 7, "reduce_scatter/direct": 7,
+    "allreduce/two_shot": 4,
+}  # fmt: skip
 
 
 def algorithms(
@@ -47,6 +51,8 @@ def _variants(name: str, ranks: int) -> list[str]:
         return [name, *(f"{name}(radix={r})" for r in _RADIXES if r <= ranks)]
     if name in ("allreduce/two_level", "allreduce/multi_leader", "broadcast/two_level"):
         return [name, *(f"{name}(node={n})" for n in range(2, ranks) if ranks % n == 0)]
+    if name in _AHEAD:
+        return [name, f"{name}(ahead={_AHEAD[name]})"]
     return [name]
 
 

@@ -23,7 +23,7 @@ def points_of(
         for memory in memories:
             for collective in collectives:
                 together = [tuple(sizes)]  # one choice where ranks may see different ones
-                if TRAITS[collective].has_known_size:
+                if TRAITS[collective].has_known_size(count):
                     together = [(size,) for size in sizes]
                 nodes = nodes_of(topology, count)
                 for some in together:

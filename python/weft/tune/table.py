@@ -126,7 +126,7 @@ def _spread(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ordered = sorted(rows, key=lambda row: (*_key(row), _sizes(row)))
     for _, group in groupby(ordered, key=_key):
         of_key = list(group)
-        if not TRAITS[of_key[0]["collective"]].has_known_size:
+        if not TRAITS[of_key[0]["collective"]].has_known_size(of_key[0]["ranks"][0]):
             continue
         sizes = [_sizes(row)[0] for row in of_key]
         ends = [math.isqrt(a * b) for a, b in pairwise(sizes)]
