@@ -105,8 +105,8 @@ struct CollectiveTraits {
            output.cutting == Cutting::kFree;
   }
   // So many ranks can all tell the bytes of the whole message from their own arguments. Elsewhere
-  // counts may be given by one rank and not by another. In an exchange of two ranks both know the
-  // blocks that cross, which decide where they are equal.
+  // counts may be given by one rank and not by another. In an exchange of two ranks both know what
+  // crosses; if they send each other as much, twice that counts.
   constexpr bool has_known_size(int ranks) const {
     if (exchanges()) return ranks == 2;
     return input.cutting == Cutting::kFree || (by_rank() && !rooted());

@@ -34,9 +34,9 @@ struct SelectionOptions {
 };
 
 // The choice of a communicator of `ranks` ranks, made in this process's environment, for `call`. It
-// does not look at the call's buffers. Throws InvalidArgument and Unsupported as the call itself
-// would.
-// Thread safe.
+// does not look at the call's buffers. An alltoall of two ranks that send each other as much is to
+// have that as its count, and no counts: what each keeps decides nothing. Throws InvalidArgument
+// and Unsupported as the call itself would. Thread safe.
 Selection select(const Call& call, int ranks, const SelectionOptions& options = {});
 
 // The tuning file that such a communicator would read; empty: none.
@@ -44,6 +44,9 @@ std::string tuning_file_for(const SelectionOptions& options);
 // Whether an algorithm for `ranks` ranks, which it must not refuse, reads peers' buffers in place.
 // It then needs symmetric memory on all ranks.
 bool reaches_into_peers(const Algorithm& algorithm, int ranks);
+// Whether its plan for them serves equal counts only (PlanShape::equal_counts). No row may name it:
+// a rank cannot tell whether all others' counts are equal, too.
+bool needs_equal_counts(const Algorithm& algorithm, int ranks);
 // The rows of a tuning file are looked through as when a communicator is made. Throws
 // InvalidArgument naming the file and the row.
 void check_tuning(const std::string& file);

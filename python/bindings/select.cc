@@ -53,6 +53,8 @@ void bind_select(nb::module_& m) {
   m.def(
       "tuning_file", [](const std::string& tuning) { return tuning_file_for({.tuning = tuning}); },
       nb::arg("tuning") = "");
+  m.def("needs_equal_counts", &needs_equal_counts, nb::arg("algorithm"), nb::arg("ranks"),
+        nb::call_guard<nb::gil_scoped_release>());
   m.def("reaches_into_peers", &reaches_into_peers, nb::arg("algorithm"), nb::arg("ranks"),
         nb::call_guard<nb::gil_scoped_release>());
   m.def("check_tuning", &check_tuning, nb::arg("file"), nb::call_guard<nb::gil_scoped_release>());

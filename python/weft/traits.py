@@ -29,7 +29,7 @@ class CollectiveTraits:
         return _core.has_output(self.name, rank, root)
 
     def has_known_size(self, ranks: int) -> bool:
-        """Whether so many ranks can all tell the bytes of the whole message."""
+        """Whether so many ranks all know the bytes that decide, as the header says."""
         return _core.has_known_size(self.name, ranks)
 
 

@@ -16,10 +16,11 @@ inline std::string refusal_below(const Params& params, const char* name, int lea
          " or more";
 }
 
-// How many chunks a rank sends before it takes the first one that was sent to it. With more, ranks
-// that are held up wait less for each other, and more lies in the caches meanwhile.
+// By how many chunks a rank is ahead of what it takes: it sends so many, and one more, before it
+// takes the first. With more, ranks that are held up wait less for each other, and more lies in the
+// caches meanwhile.
 inline constexpr const char* kAhead = "ahead";
-// Each needs a place in the mailbox, and the one before all of them another.
+// All that a rank sends before it takes the first needs room in a mailbox.
 inline constexpr int kMostAhead = kMailboxDepth - 1;
 
 // Why `params` will not do if kAhead is given and not from 1 to kMostAhead; empty: it will.

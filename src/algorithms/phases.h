@@ -7,8 +7,8 @@
 // only phases in phases).
 //
 // Steps of a phase are written in one order on all ranks ("hop" by hop). Each rank sends before it
-// receives. No rank is more than a few messages ahead of another. That is
-// why a few slots a channel are enough.
+// receives. No rank is more messages ahead of another than the trips that
+// its stages lag by, and a few. That is why a few slots a channel are enough.
 #pragma once
 
 #include <functional>

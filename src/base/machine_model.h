@@ -35,9 +35,9 @@ struct Lengths {
   // ordinary.
   std::size_t long_broadcast = kNever, long_broadcast_chunk = 512 << 10;
   // Two ranks of a node that exchange ordinary buffers of at least long_exchange bytes, or add up
-  // such of long_allreduce bytes, send about long_ahead bytes before they take the first: memory
-  // holds them up in turns, and they wait less for each other then. In place in symmetric memory
-  // such allreduces have chunks of 256 KiB.
+  // such of long_allreduce bytes (on a core each), are long_ahead bytes ahead of what they take, or
+  // as far as a plan allows: memory holds them up in turns, and they wait less for each other then.
+  // In place in symmetric memory such allreduces have chunks of 256 KiB.
   std::size_t long_exchange = kNever, long_allreduce = kNever, long_ahead = 512 << 10;
   // From here on two ranks work in each other's symmetric buffers.
   std::size_t allreduce_in_place = kNever;

@@ -136,12 +136,11 @@ Row allreduce_of_two(const Lengths& lengths, std::size_t most, const char* use) 
   Row two = row(Collective::kAllreduce, {2, 2}, {1, most}, use);
   two.nodes.to = 1;
   two.use.chunk = lengths.allreduce_chunk;
-
   return two;
 }
 
-// For two ranks of one node whose buffers lie in ordinary memory and outgrow the caches: they send
-// `bytes` in chunks of `chunk` before they take the first.
+// For two ranks of one node whose buffers lie in ordinary memory and outgrow the caches: each is
+// `bytes` ahead of what it takes, in chunks of `chunk`.
 Row far_ahead(Collective collective, std::size_t from, std::size_t bytes, std::size_t chunk,
               const char* algorithm) {
   const auto ahead = std::clamp<std::size_t>(bytes / chunk, 1, kMostAhead);
@@ -159,11 +158,11 @@ Row long_exchange(Collective collective, const Lengths& lengths, const char* alg
 
 // Each half of the bytes is ahead of one of its two steps. Two ranks on one core are slower by it.
 Row long_allreduce(const Lengths& lengths) {
-  const std::size_t chunk =
-      lengths.allreduce_chunk ? lengths.allreduce_chunk : lengths.largest_chunk;
-  Row two = far_ahead(Collective::kAllreduce, lengths.long_allreduce, lengths.long_ahead / 2, chunk,
-                      "allreduce/two_shot");
-  two.use.chunk = lengths.allreduce_chunk;
+  const bool as_shorter = lengths.long_allreduce <= lengths.allreduce_chunk_to;
+  const std::size_t chunk = as_shorter ? lengths.allreduce_chunk : 0;
+  Row two = far_ahead(Collective::kAllreduce, lengths.long_allreduce, lengths.long_ahead / 2,
+                      chunk ? chunk : lengths.largest_chunk, "allreduce/two_shot");
+  two.use.chunk = chunk;
   two.crowded = false;
   return two;
 }

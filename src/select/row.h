@@ -28,8 +28,9 @@ struct Row {
   Collective collective = Collective::kBarrier;
   Extent<int> ranks;
   Extent<int> nodes;
-  // Of the whole message, as nccl-tests count. Where ranks may see different bytes (alltoall,
-  // gather, scatter) only a row for all sizes fits.
+  // Of the whole message, as nccl-tests count. Where ranks may see different bytes (gather,
+  // scatter, and alltoall but for two ranks that send each other as much) only a row for all sizes
+  // fits.
   Extent<std::size_t> bytes;
   std::optional<bool> symmetric;  // whether all buffers lie in symmetric memory; not set: either
   Choice use;                     // kAsBuiltIn: what the built-in table says, whatever rows follow

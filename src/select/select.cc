@@ -40,6 +40,10 @@ bool reaches_into_peers(const Algorithm& algorithm, int ranks) {
   return reads_in_peers(plan, 0);
 }
 
+bool needs_equal_counts(const Algorithm& algorithm, int ranks) {
+  return make_rank_plan(algorithm, 0, ranks, {}).shape.equal_counts;
+}
+
 void check_tuning(const std::string& file) { read_tuning(file); }
 
 }  // namespace weft

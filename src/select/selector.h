@@ -41,10 +41,10 @@ class Selector {
   // a wire that is not reproducible.
   Selector(int ranks, const Settings& settings);
 
-  // An alltoall of two ranks that send each other as much is to come without counts: a rank may
-  // not know how long the other's own block is, and only they are equal on both. Throws
-  // InvalidArgument for an unknown algorithm that was named, Unsupported for one that refuses the
-  // ranks or that is not reproducible where that is asked for.
+  // An alltoall of two ranks that send each other as much is to have that as its count, and no
+  // counts: a rank does not know how long the block is that the other keeps. Throws InvalidArgument
+  // for an unknown algorithm that was named, Unsupported for one that refuses the ranks or that is
+  // not reproducible where that is asked for.
   Chosen choose(const Call& call) const;
 
  private:

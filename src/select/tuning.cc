@@ -131,8 +131,10 @@ void check(const Row& row) {
   if (!refused.empty() && row.ranks.to <= ranks)
     throw InvalidArgument(algorithm.name + " cannot serve " + std::to_string(ranks) +
                           " ranks: " + refused);
-  if (!row.symmetric.value_or(false) && refusal(algorithm, few, algorithm.preset).empty() &&
-      reaches_into_peers(algorithm, few))
+  if (!refusal(algorithm, few, algorithm.preset).empty()) return;
+  if (needs_equal_counts(algorithm, few))
+    throw InvalidArgument(algorithm.name + " serves equal counts only: name it in the call");
+  if (!row.symmetric.value_or(false) && reaches_into_peers(algorithm, few))
     throw InvalidArgument(algorithm.name + " reaches into peers' memory: give \"symmetric\": true");
 }
 

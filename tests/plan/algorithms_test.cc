@@ -208,6 +208,17 @@ INSTANTIATE_TEST_SUITE_P(All, AlgorithmTest, testing::ValuesIn(kRows), [](const 
   return name;
 });
 
+TEST(Algorithms, RefuseToBeFartherAheadThanMailboxesHold) {
+  for (const char* name :
+       {"allreduce/two_shot", "allgather/direct", "reduce_scatter/direct", "alltoall/direct"}) {
+    for (const int ahead : {-1, 0, kMailboxDepth})
+      EXPECT_EQ(refusal(find_algorithm(name), 2, {{"ahead", ahead}}),
+                "ahead = " + std::to_string(ahead) + ": give 1 to 7")
+          << name;
+    EXPECT_EQ(refusal(find_algorithm(name), 2, {{"ahead", kMailboxDepth - 1}}), "") << name;
+  }
+}
+
 // A plan for each algorithm that serves `ranks`, with the given root where it has one.
 std::vector<Plan> all_plans(int ranks, int root) {
   std::vector<Plan> plans;

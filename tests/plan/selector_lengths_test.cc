@@ -89,6 +89,13 @@ TEST(SelectorLengths, LongBroadcasts) {
   settings.crowded = true;
   EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot");
   settings.crowded = false;
+  settings.lengths.long_broadcast_chunk = 128 << 10;
+  EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot(slots=16,chunk=128K)");
+  settings.lengths.long_broadcast_chunk = 8 << 20;
+  EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot(slots=1,chunk=8M)");
+  settings.lengths.long_broadcast_chunk = 0;
+  EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot(slots=16)");
+  settings.lengths.long_broadcast_chunk = 512 << 10;
   settings.lengths.long_broadcast = 0;
   EXPECT_EQ(chosen(2, just_shorter, settings), "broadcast/one_shot(slots=4,chunk=512K)");
 }
@@ -174,6 +181,12 @@ TEST(SelectorLengths, LongAllreducesOfTwoRanks) {
   settings.lengths.allreduce_in_place = 32 << 20;
   EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(chunk=64K)");
   call.symmetric = false;
+  settings.lengths.largest_chunk = 128 << 10;
+  settings.lengths.allreduce_chunk_to = (24 << 20) - 1;
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=2)");
+  settings.lengths.allreduce_chunk_to = 24 << 20;
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4,chunk=64K)");
+  settings.lengths.largest_chunk = 64 << 10;
   settings.lengths.allreduce_chunk = 0;
   EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4)");
   settings.reproducible = true;

@@ -29,6 +29,7 @@ def test_candidates_serve_the_ranks():
     assert "allreduce/direct" in algorithms("allreduce", 6, symmetric=True)
     assert "broadcast/knomial(radix=4)" in algorithms("broadcast", 6, symmetric=False)
     assert "allreduce/two_shot(ahead=4)" in names
+    assert "alltoall/two_level" not in algorithms("alltoall", 6, symmetric=True)
     assert with_chunks("x(a=1)", 32 << 10) == ["x(a=1,chunk=16K)"]
     # A built-in choice may have a chunk already.
     for text in ("x(chunk=1M)", "x(a=[0,1],chunk=1M)", "x(chunk=1M,a=[0,1])"):
@@ -79,6 +80,24 @@ def test_rows_reach_halfway_to_the_next_size(tmp_path):
         Table.open(tmp_path / "t.json", {"processor": "other", "cores": 1}, fresh=False)
     chosen = _core.select("allreduce", 2, 516, tuning=str(tmp_path / "t.json"))
     assert (str(chosen.choice), chosen.rule, chosen.row) == ("allreduce/ring", "table", 2)
+
+
+def old_alltoall_row(ranks):
+    """As it was written when one row was for all sizes, of two ranks as well."""
+    times = [{"bytes": size, "us": {"alltoall/direct": 1.0}} for size in (8, 65536, 1 << 20)]
+    return {"collective": "alltoall", "ranks": ranks, "nodes": [1, 1], "symmetric": False,
+            "bytes": [0, None], "use": "built-in", "measured": times}  # fmt: skip
+
+
+def test_rows_for_all_sizes_stay_where_calls_have_no_known_size():
+    many, wide = old_alltoall_row([4, 4]), old_alltoall_row([2, None])
+    table = Table(this_machine(), [old_alltoall_row([2, 2]), many, wide])
+    for size in (1 << 20, 8):
+        table.add(Point("alltoall", 2, 1, False, (size,)), ring_wins(), "measured")
+    limits = {(*row["ranks"], *row["bytes"]) for row in table.rows}
+    halfway = 2896
+    assert limits == {(2, 2, 0, halfway), (2, 2, halfway + 1, None), (4, 4, 0, None),
+                      (2, None, 0, None)}  # fmt: skip
 
 
 def command(*words):

@@ -102,6 +102,10 @@ TEST(Tuning, SaysWhatIsWrongWithARow) {
       {"\"use\": \"ring\", \"symmetric\": 1}", "neither true nor false"},
   };
   for (const auto& [use, said] : uses) expect_refused(with_row(start + use), said);
+  expect_refused(
+      with_row(
+          R"({"collective": "alltoall", "ranks": [4, 4], "bytes": [0, null], "use": "two_level"})"),
+      "serves equal counts only");
 }
 
 TEST(Tuning, KnowsItsMachine) {

@@ -21,9 +21,9 @@ def algorithms(
 ) -> list[str]:
     """Every algorithm that supports `ranks` ranks, with the parameters that are worth a trial.
 
-    Algorithms that reach into peers' memory are candidates only if buffers are `symmetric`.
-    Parameters that fit a
-    topology are written out: a communicator does not know it.
+    Algorithms that reach into peers' memory are candidates only if buffers are `symmetric`; those
+    that serve equal counts only are none. Parameters that fit a topology are written out: a
+    communicator does not know it.
     """
     found: dict[str, None] = {}  # in order; two may become the same on a topology
     for name in _core.algorithm_names():
@@ -34,6 +34,8 @@ def algorithms(
             variant = find_algorithm(text)
             fitted = _core.fit(variant, ranks, {}, topology) if topology else {}
             if variant.refuses(ranks, variant.preset | fitted):
+                continue
+            if _core.needs_equal_counts(variant, ranks):
                 continue
             if symmetric or not _core.reaches_into_peers(variant, ranks):
                 found[spelled(name, variant.preset | fitted)] = None

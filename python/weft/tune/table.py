@@ -16,6 +16,7 @@ from weft.tune.point import Point, Seconds
 from weft.tune.trial import Outcome
 
 VERSION = 1
+_MANY = 1 << 30  # ranks, where a row names no end
 
 
 def default_file() -> Path:
@@ -88,7 +89,10 @@ class Table:
                 for place, size in enumerate(point.sizes)
             ],
         }
-        found = [old for old in self.rows if _sizes(old) and not _is_at(old, point)]
+        found = [
+            old for old in self.rows if _sizes(old) and not _is_at(old, point)
+            and not _is_of_all_sizes_before(old, row)
+        ]  # fmt: skip
         others = [old for old in self.rows if not _sizes(old)]
         self.rows = _spread([*found, row]) + others
 
@@ -104,6 +108,17 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
         math.inf if end is None else end for end in (*row["ranks"], *row.get("nodes", [0, None]))
     ]
     return (row["collective"], *ends, row.get("symmetric", False))
+
+
+def _has_known_size(row: dict[str, Any]) -> bool:
+    """Whether calls of all its ranks have one."""
+    traits = TRAITS[row["collective"]]
+    return all(traits.has_known_size(_MANY if end is None else end) for end in row["ranks"])
+
+
+def _is_of_all_sizes_before(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether it is from when such calls had no known size, and one row was for all of them."""
+    return _key(old) == _key(new) and _has_known_size(new) and len(_sizes(old)) > 1
 
 
 def _is_at(row: dict[str, Any], point: Point) -> bool:
@@ -126,7 +141,7 @@ def _spread(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ordered = sorted(rows, key=lambda row: (*_key(row), _sizes(row)))
     for _, group in groupby(ordered, key=_key):
         of_key = list(group)
-        if not TRAITS[of_key[0]["collective"]].has_known_size(of_key[0]["ranks"][0]):
+        if not _has_known_size(of_key[0]):
             continue
         sizes = [_sizes(row)[0] for row in of_key]
         ends = [math.isqrt(a * b) for a, b in pairwise(sizes)]
