@@ -172,6 +172,19 @@ def test_explain_shows_what_was_measured(tuned):
     assert "adds up in an order of its own" in other
 
 
+def test_explain_says_why_others_are_no_candidates():
+    def unsuitable(collective):
+        words = ("explain", collective, "--bytes", "64K", "--ranks", 6, "--tuning", "none")
+        return json.loads(command(*words, "--json", "-"))["unsuitable"]
+
+    assert "alltoall/two_level: serves equal counts only: name it in the call" in (
+        unsuitable("alltoall")
+    )
+    assert "allreduce/direct: reaches into peers' memory, which has to be symmetric" in (
+        unsuitable("allreduce")
+    )
+
+
 def test_a_topology_is_priced_where_nothing_was_measured(tmp_path):
     file = tmp_path / "rx1.json"
     command("tune", "--topology", "rx1", "--ranks", 16, "--collectives", "broadcast", "--bytes",

@@ -163,6 +163,8 @@ def _why_not(name: str, question: Question, narrow: bool) -> str:
     algorithm = find_algorithm(name)
     if refused := algorithm.refuses(question.ranks, algorithm.preset):
         return refused
+    if _core.needs_equal_counts(algorithm, question.ranks):
+        return "serves equal counts only: name it in the call"
     if question.reproducible and not algorithm.reproducible:
         return "adds up in an order of its own"
     if narrow:
