@@ -37,10 +37,11 @@ struct Lengths {
   // Two ranks of a node that exchange ordinary buffers of at least long_exchange bytes, or add up
   // such of long_allreduce bytes (on a core each), are long_ahead bytes ahead of what they take, or
   // as far as a plan allows: memory holds them up in turns, and they wait less for each other then.
-  // In place in symmetric memory such allreduces have chunks of 256 KiB.
   std::size_t long_exchange = kNever, long_allreduce = kNever, long_ahead = 512 << 10;
   // From here on two ranks work in each other's symmetric buffers.
   std::size_t allreduce_in_place = kNever;
+  // Of those, allreduces of at least so many bytes have chunks of 256 KiB.
+  std::size_t long_in_place = kNever;
   std::size_t reduce_in_place = 8 << 20, broadcast_in_place = 16 << 20;
   // Shorter messages are sent as if symmetric memory were ordinary, unless the plan reaches into
   // it.

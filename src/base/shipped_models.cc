@@ -118,6 +118,7 @@ constexpr Lengths intel_lengths() {
   lengths.long_broadcast_chunk = 128_K;
   lengths.long_exchange = 8_M;
   lengths.long_allreduce = 24_M;
+  lengths.long_in_place = 64_M;
   return lengths;
 }
 // Past the caches, long own outputs alone, as on Sapphire Rapids.
@@ -165,6 +166,7 @@ constexpr NumberField<Lengths> kLengthFields[] = {
     {"long_allreduce", &Lengths::long_allreduce},
     {"long_ahead", &Lengths::long_ahead},
     {"allreduce_in_place", &Lengths::allreduce_in_place},
+    {"long_in_place", &Lengths::long_in_place},
     {"reduce_in_place", &Lengths::reduce_in_place},
     {"broadcast_in_place", &Lengths::broadcast_in_place},
     {"symmetric_from", &Lengths::symmetric_from},

@@ -212,7 +212,7 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       across(C::kAllgather, kAll, "allgather/two_level"),
       across(C::kReduceScatter, kAll, "reduce_scatter/two_level"),
       across(C::kBarrier, kAll, "barrier/two_level"),
-      in_place(C::kAllreduce, {std::max(lengths.allreduce_in_place, lengths.long_allreduce)},
+      in_place(C::kAllreduce, {std::max(lengths.allreduce_in_place, lengths.long_in_place)},
                "allreduce/direct(chunk=256K)"),
       in_place(C::kAllreduce, {lengths.allreduce_in_place}, "allreduce/direct(chunk=16K)"),
       in_place(C::kReduce, {lengths.reduce_in_place}, "reduce/direct(chunk=1M)"),

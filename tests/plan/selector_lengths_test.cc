@@ -176,6 +176,8 @@ TEST(SelectorLengths, LongAllreducesOfTwoRanks) {
   EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4,chunk=64K)");
   EXPECT_EQ(chosen(3, call, settings), "allreduce/two_shot");
   shorter.symmetric = call.symmetric = true;
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/direct(chunk=16K)");
+  settings.lengths.long_in_place = 24 << 20;
   EXPECT_EQ(chosen(2, shorter, settings), "allreduce/direct(chunk=16K)");
   EXPECT_EQ(chosen(2, call, settings), "allreduce/direct(chunk=256K)");
   settings.lengths.allreduce_in_place = 32 << 20;
