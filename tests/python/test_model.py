@@ -1,4 +1,4 @@
-"""The model of the machine: what ranks share of it, what is each one's own, `weft tune --quick`.
+"""The model of the machine: what ranks share of it, what is each one's own.
 
 The files are made up. None of these tests depends on the processor that it runs on.
 """
@@ -6,16 +6,12 @@ The files are made up. None of these tests depends on the processor that it runs
 from __future__ import annotations
 
 import json
-import os
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import weft
-from weft.cli import main
 from weft.errors import InvalidArgument
-from weft.tune import quick
 
 from launch import Team, run
 
@@ -330,60 +326,6 @@ def one_shot_here(job):
     return weft._core.system_info()["model"]["one_shot"]
 
 
-def made(gains):
-    """A measurement in which candidate n is gains[n](turn) times as fast as what is shipped."""
-    calls = {"turn": 0, "number": 0}
-
-    def measure(numbers):
-        if numbers is None:
-            return [1.0, 2.0]
-        gain = gains[calls["number"]](calls["turn"])
-        calls["number"] += 1
-        if calls["number"] == len(gains):
-            calls["number"], calls["turn"] = 0, calls["turn"] + 1
-        return [1.0 / gain, 2.0 / gain]
-
-    return measure
-
-
-@pytest.mark.parametrize(
-    ("gains", "best", "wins"),
-    [
-        ([lambda t: 1.0, lambda t: 1.3], 1, True),
-        ([lambda t: 1.2, lambda t: 1.05], 0, True),
-        ([lambda t: 1.0, lambda t: 1.09], 1, False),  # not worth a file
-        ([lambda t: 0.9, lambda t: 0.8], 0, False),
-        ([lambda t: 1.0, lambda t: 1.6 if t % 2 else 1.2], 1, False),  # halves differ
-    ],
-)
-def test_quick_writes_what_wins_in_both_halves(gains, best, wins):
-    found = quick.compete([{"reuse": n} for n in range(len(gains))], made(gains))
-    assert found.best == best
-    assert found.wins == wins
-    assert all(len(one) == quick.TURNS for one in found.gains)
-    assert "times as fast" in found.text()
-    assert found.json()["written"] == wins
-
-
-def test_quick_tries_the_second_cache_and_longer_chunks():
-    tried = quick.candidates(1 << 20)
-    assert {one["reuse"] for one in tried} == {0, 256 * K, 1 << 20, 2 << 20}
-    assert all(one["smallest_chunk"] <= one["largest_chunk"] for one in tried)
-    assert len({json.dumps(one) for one in tried}) == len(tried)
-
-
-def test_what_quick_saves_is_read(tmp_path):
-    path = tmp_path / "deep" / "model.json"
-    quick.save(path, {"reuse": 5 * K}, {"gain": 1.2})
-    assert os.stat(path).st_mode & 0o022 == 0
-    assert list(path.parent.iterdir()) == [path]
-    assert run(reuse_here, 1, env={"WEFT_MODEL": str(path)}) == [5 * K]
-
-
-def reuse_here(job):
-    return weft._core.system_info()["model"]["reuse"]
-
-
 def lends_here(job):
     model = weft._core.system_info()["model"]
     return model["lend_to"], model["lent_span"]
@@ -393,26 +335,3 @@ def lends_here(job):
 def test_info_says_up_to_which_length_messages_find_a_lent_slot(tmp_path, lend_to, lent):
     model = file_of(tmp_path, "lends", lend_to=lend_to, lent_span=7)
     assert run(lends_here, 1, env={"WEFT_MODEL": model}) == [(lent, 7)]
-
-
-def test_quick_refuses_what_it_would_ignore():
-    result = CliRunner().invoke(main, ["tune", "--quick", "--bytes", "8"])
-    assert result.exit_code == 2
-    assert "leave out --bytes" in result.output
-
-
-def test_quick_measures_here(tmp_path, monkeypatch):
-    """All of it, with few turns and two candidates."""
-    monkeypatch.setattr(quick, "TURNS", 2)
-    monkeypatch.setattr(quick, "_SHARES_OF_L2", (0.25,))
-    monkeypatch.setattr(quick, "_CHUNKS", ((16, 64), (32, 64)))
-    output, log = tmp_path / "model.json", tmp_path / "log.json"
-    result = CliRunner().invoke(
-        main, ["tune", "--quick", "--output", str(output), "--json", str(log)]
-    )
-    assert result.exit_code == 0, result.output
-    found = json.loads(log.read_text())
-    assert len(found["candidates"]) == 2
-    assert output.exists() == found["written"]
-    if found["written"]:
-        assert run(reuse_here, 1, env={"WEFT_MODEL": str(output)}) == [found["best"]["reuse"]]

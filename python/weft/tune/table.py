@@ -91,7 +91,7 @@ class Table:
         }
         found = [
             old for old in self.rows if _sizes(old) and not _is_at(old, point)
-            and not _is_of_all_sizes_before(old, row)
+            and not _is_superseded(old, row)
         ]  # fmt: skip
         others = [old for old in self.rows if not _sizes(old)]
         self.rows = _spread([*found, row]) + others
@@ -116,8 +116,8 @@ def _has_known_size(row: dict[str, Any]) -> bool:
     return all(traits.has_known_size(_MANY if end is None else end) for end in row["ranks"])
 
 
-def _is_of_all_sizes_before(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether it is from when such calls had no known size, and one row was for all of them."""
+def _is_superseded(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether one row for all sizes gives way to rows for each, since such calls have one now."""
     return _key(old) == _key(new) and _has_known_size(new) and len(_sizes(old)) > 1
 
 
