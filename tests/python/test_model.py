@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import weft
+from weft import _core
 from weft.errors import InvalidArgument
 
 from launch import Team, run
@@ -311,7 +312,7 @@ def refused(job):
 
 
 def test_the_users_own_file_counts_on_its_processor_only(tmp_path):
-    processor = weft._core.system_info()["model"]["processor"]
+    processor = _core.system_info()["model"]["processor"]
     (tmp_path / "weft").mkdir()
     path = tmp_path / "weft" / "model.json"
     environment = {"XDG_CONFIG_HOME": str(tmp_path), "WEFT_MODEL": ""}
@@ -323,11 +324,11 @@ def test_the_users_own_file_counts_on_its_processor_only(tmp_path):
 
 
 def one_shot_here(job):
-    return weft._core.system_info()["model"]["one_shot"]
+    return _core.system_info()["model"]["one_shot"]
 
 
 def lends_here(job):
-    model = weft._core.system_info()["model"]
+    model = _core.system_info()["model"]
     return model["lend_to"], model["lent_span"]
 
 

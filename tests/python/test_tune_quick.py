@@ -8,7 +8,7 @@ import os
 import pytest
 from click.testing import CliRunner
 
-import weft
+from weft import _core
 from weft.cli import main
 from weft.tune import quick
 
@@ -68,7 +68,7 @@ def test_what_quick_saves_is_read(tmp_path):
 
 
 def reuse_here(job):
-    return weft._core.system_info()["model"]["reuse"]
+    return _core.system_info()["model"]["reuse"]
 
 
 def test_quick_refuses_what_it_would_ignore():
