@@ -41,11 +41,15 @@ std::vector<Way> ways(To to) {
   std::vector<Way> all = {
       {"memcpy", [](void* d, const void* s, std::size_t n) { std::memcpy(d, s, n); }},
       {"plain", plain},
+      {"parts", available_isas().front().table->copy_parts},
       {"stream", available_isas().front().table->copy_stream},
       {"chosen", [to](void* d, const void* s, std::size_t n) { copy(d, s, n, to); }}};
 #if defined(__x86_64__)
-  all.push_back(
-      {"string", [plain](void* d, const void* s, std::size_t n) { copy_string(d, s, n, plain); }});
+  for (const bool fetches : {false, true})
+    all.push_back(
+        {fetches ? "fetching" : "string", [plain, fetches](void* d, const void* s, std::size_t n) {
+           copy_string(d, s, n, plain, fetches);
+         }});
 #endif
   return all;
 }

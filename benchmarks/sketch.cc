@@ -5,10 +5,10 @@
 //   slots=32,chunk=16K,send=string,result=string,lag=1,lent=1
 //
 // Places that each of the two streams turns through, also across calls; bytes of a chunk; the loop
-// that fills a slot with an input (plain, string, stream) and with a sum; how many chunks are sent
-// before the first is added up; lent: whether a rank writes each second time where it has read the
-// other's message, so that who has read a slot last writes it next. It proves nothing, knows no
-// errors, and sums float32 only.
+// that fills a slot with an input (plain, string, fetching, parts, stream) and with a sum; how many
+// chunks are sent before the first is added up; lent: whether a rank writes each second time where
+// it has read the other's message, so that who has read a slot last writes it next. It proves
+// nothing, knows no errors, and sums float32 only.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -72,8 +72,10 @@ Choice parse(const std::string& text) {
 void copy(const std::string& way, void* to, const void* from, std::size_t bytes) {
   const weft::kernels::Table& table = weft::kernels::chosen_table();
   if (way == "stream") return table.copy_stream(to, from, bytes);
+  if (way == "parts") return table.copy_parts(to, from, bytes);
 #if defined(__x86_64__)
-  if (way == "string") return weft::kernels::copy_string(to, from, bytes, table.copy_plain);
+  if (way == "string" || way == "fetching")
+    return weft::kernels::copy_string(to, from, bytes, table.copy_plain, way == "fetching");
 #endif
   table.copy_plain(to, from, bytes);
 }

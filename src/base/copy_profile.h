@@ -13,6 +13,11 @@ inline constexpr std::size_t kNever = SIZE_MAX;
 struct CopyRule {
   // `rep movsb` for string_from <= bytes < string_below.
   std::size_t string_from = kNever, string_below = kNever;
+  // Of those, page by page, the next one's beginning fetched ahead, if the buffer that a call reads
+  // or fills has at least so many: what is read has left the caches.
+  std::size_t fetch_from = kNever;
+  // No strings but four parts of a copy at once.
+  std::size_t parts_from = kNever;
   // Whole lines past the caches, if all that a call fills has at least so many.
   std::size_t stream_from = kNever;
 };

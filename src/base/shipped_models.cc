@@ -121,10 +121,13 @@ constexpr Lengths intel_lengths() {
   lengths.long_in_place = 64_M;
   return lengths;
 }
-// Past the caches, long own outputs alone, as on Sapphire Rapids.
+// Past the caches, long own outputs alone, as on Sapphire Rapids. What comes from a slot or a peer
+// is taken in four parts; what has left the second cache goes into a slot with pages fetched ahead.
 CopyProfile intel_copies(const Processor& processor) {
   CopyProfile copies = copies_by_rule(processor, kNever);
   copies.rules[0].stream_from = 24_M;
+  copies.rules[0].parts_from = 16_K;
+  copies.rules[1].fetch_from = processor.l2;
   return copies;
 }
 MachineModel of_intel(const Processor& processor) {

@@ -80,6 +80,7 @@ void Run::confirm_reads() const {
   }
   filled.full = true;
   filled.bytes = bytes;
+  filled.whole = 0;
   return filled.data;
 }
 

@@ -16,7 +16,7 @@ namespace weft {
   }
   out_.readers = readers_;
   out_.source = nullptr;
-  out_.bytes = 0;
+  out_.bytes = out_.whole = 0;
   out_.where = {};
   out_.aimed = out_.passing = false;
   out_.slot = nullptr;
@@ -42,6 +42,7 @@ namespace weft {
   const Span part = span(now, chunk);
   Outgoing& out = outgoing(step, now.elements);
   out.bytes = part.count * binding_->element;
+  out.whole = whole(step.src[0]);
   out.source = user(step.src[0], place(now, step.dst.size()), part);
   if (out.bytes > kInlineBytes) aim(now, part, out);
   return send_source(step, out);
@@ -66,6 +67,7 @@ namespace weft {
   Filled& filled = filled_[now.step->dst[0].channel];
   filled.full = filled.is_source = true;
   filled.bytes = part.count * binding_->element;
+  filled.whole = whole(now.step->src[0]);
   filled.data = user(now.step->src[0], place(now, 1), part);
 }
 

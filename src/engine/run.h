@@ -69,7 +69,12 @@ class Run {
   bool is_sent_next(const Prepared& now) const;
   // Leaves such a copy to its signal.
   void put_off(const Prepared& now, const Span& part);
-  kernels::Filling filling(const Operand& target) const;
+  kernels::Filling filling(const Operand& target, const Operand& from) const;
+  // Bytes of the caller's buffer that an operand is a part of; 0 for a slot.
+  std::size_t whole(const Operand& operand) const {
+    if (operand.buffer == Buffer::kSlot) return 0;
+    return binding_->part(operand.buffer).total() * binding_->element;
+  }
   bool reduce(const Prepared& now, std::size_t chunk);
   // targets_ = scale * (sources_ added up), rounded for narrow slots.
   void combine(std::size_t count, double scale, kernels::Order order);
@@ -146,6 +151,7 @@ class Run {
     bool full = false;
     bool is_source = false;  // the data are the caller's: the copy was left to the signal
     std::size_t bytes = 0;
+    std::size_t whole = 0;  // of the caller's buffer
     std::byte* data = nullptr;
     alignas(64) std::array<std::byte, kInlineBytes> inlined;
   };

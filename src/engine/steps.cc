@@ -54,18 +54,18 @@ namespace weft {
   const std::size_t bytes = part.count * binding_->bytes_in(width);
   const std::vector<Operand>& dst = now.step->dst;
   if (targets_.size() > 1)
-    kernels::copy({targets_[0].data, filling(dst[0])}, {targets_[1].data, filling(dst[1])},
-                  typed.data, bytes);
+    kernels::copy({targets_[0].data, filling(dst[0], from)},
+                  {targets_[1].data, filling(dst[1], from)}, typed.data, bytes);
   else
-    kernels::copy(targets_[0].data, typed.data, bytes, filling(dst[0]));
+    kernels::copy(targets_[0].data, typed.data, bytes, filling(dst[0], from));
   return true;
 }
 
-kernels::Filling Run::filling(const Operand& target) const {
-  if (target.buffer == Buffer::kSlot) return kernels::To::kSlot;
+kernels::Filling Run::filling(const Operand& target, const Operand& from) const {
+  if (target.buffer == Buffer::kSlot) return {kernels::To::kSlot, whole(from)};
   // What has been read is in the caches, and is written there: the copy counts alone.
   if (binding_->rewrites) return kernels::To::kOwn;
-  return {kernels::To::kOwn, binding_->part(target.buffer).total() * binding_->element};
+  return {kernels::To::kOwn, whole(target)};
 }
 
 [[gnu::hot]] bool Run::reduce(const Prepared& now, std::size_t chunk) {
@@ -116,6 +116,7 @@ kernels::Filling Run::filling(const Operand& target) const {
     return true;
   }
   out.bytes = filled.bytes;
+  out.whole = filled.whole;
   out.source = filled.data;
   if (filled.is_source || out.bytes <= kInlineBytes) {
     out.passing = true;

@@ -7,7 +7,7 @@ namespace weft {
 
 [[gnu::hot]] void stage(const Outgoing& out) {
   if (out.slot->filled) return;
-  kernels::copy(out.slot->data, out.source, out.bytes, kernels::To::kSlot);
+  kernels::copy(out.slot->data, out.source, out.bytes, {kernels::To::kSlot, out.whole});
   out.slot->filled = true;
 }
 

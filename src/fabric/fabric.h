@@ -114,10 +114,11 @@ struct Outgoing {
 
   const std::byte* source = nullptr;
   std::size_t bytes = 0;
-  Location where{};      // of the source, where it is symmetric memory
-  bool aimed = false;    // readers want it in their outputs, and nobody may read the source itself
-  bool passing = false;  // the source changes once it is posted: no reader may hold it
-  Slot* slot = nullptr;  // for bytes > kInlineBytes: one, which all readers share
+  std::size_t whole = 0;  // of the caller's buffer that the source is a part of; 0: unknown
+  Location where{};       // of the source, where it is symmetric memory
+  bool aimed = false;     // readers want it in their outputs, and nobody may read the source itself
+  bool passing = false;   // the source changes once it is posted: no reader may hold it
+  Slot* slot = nullptr;   // for bytes > kInlineBytes: one, which all readers share
 };
 
 // The payload of a message that has arrived.

@@ -28,11 +28,13 @@ class Copier {
   void copy(void* dst, const void* src, std::size_t bytes, Filling filling) const {
     const CopyRule& rule = profile_.rules[static_cast<std::size_t>(filling.to)];
     if (bytes >= std::min(rule.string_from, kLeastStreamed)) {
-      if (bytes >= kLeastStreamed && std::max(filling.whole, bytes) >= rule.stream_from)
+      const std::size_t whole = std::max(filling.whole, bytes);
+      if (bytes >= kLeastStreamed && whole >= rule.stream_from)
         return table_.copy_stream(dst, src, bytes);
+      if (bytes >= rule.parts_from) return table_.copy_parts(dst, src, bytes);
 #if defined(__x86_64__)
       if (bytes >= rule.string_from && bytes < rule.string_below && !profile_.refuses(dst, src))
-        return copy_string(dst, src, bytes, table_.copy_plain);
+        return copy_string(dst, src, bytes, table_.copy_plain, whole >= rule.fetch_from);
 #endif
     }
     table_.copy_plain(dst, src, bytes);

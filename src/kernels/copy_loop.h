@@ -1,7 +1,12 @@
 // The copy loops. Included by each isa_*.cc after pack.h, in the same anonymous namespace.
 //
 //   copy_plain   |first block|  aligned blocks ...  |last block|
-//   copy_stream  |up to a line| whole lines past the caches ... |rest|  fence
+//   copy_parts   |up to a line| two lines of each of four parts in turn ... |rest|
+//   copy_stream  the same with whole lines past the caches, and a fence
+//
+// A processor fetches ahead by itself only within a page. What four parts wait for at the
+// beginnings of pages, they wait for together. (The C library's large copies take four pages at
+// once.)
 //
 // The first and the last block overlap the ones between them, so neither has a loop over single
 // bytes. A block is four registers. Source and destination do not overlap.
@@ -66,6 +71,29 @@ inline void copy_plain(void* to, const void* from, std::size_t bytes) {
   copy_block(dst + bytes - kBlockBytes, src + bytes - kBlockBytes);
 }
 
+// Calls move(place) for two lines each of all of [at, bytes) but its rest, whose beginning it
+// returns.
+template <class Move>
+WEFT_INLINE std::size_t in_parts(std::size_t at, std::size_t bytes, Move move) {
+  constexpr std::size_t kParts = 4, kStep = 2 * kLineBytes;
+  const std::size_t part = (bytes - at) / kParts / kStep * kStep;
+  for (std::size_t step = 0; step < part; step += kStep)
+    for (std::size_t k = 0; k < kParts; ++k) move(at + k * part + step);
+  return at + kParts * part;
+}
+
+inline void copy_parts(void* to, const void* from, std::size_t bytes) {
+  char* dst = static_cast<char*>(to);
+  const char* src = static_cast<const char*>(from);
+  if (bytes < 2 * kLineBytes) return copy_plain(to, from, bytes);
+  copy_plain(dst, src, kLineBytes);
+  const std::size_t end = in_parts(to_boundary(dst, kLineBytes), bytes, [&](std::size_t at) {
+    for (std::size_t r = 0; r < 2 * kLineBytes; r += kVectorBytes)
+      store<std::uint8_t, kVectorBytes>(dst, at + r, load<std::uint8_t, kVectorBytes>(src, at + r));
+  });
+  copy_plain(dst + end, src + end, bytes - end);
+}
+
 // A register stored past the caches, to an address that is aligned to it.
 WEFT_INLINE void stream(char* dst, Register value) {
 #if defined(__AVX512BW__)
@@ -92,11 +120,10 @@ inline void copy_stream(void* to, const void* from, std::size_t bytes) {
   if (bytes < 2 * kLineBytes) return copy_plain(to, from, bytes);
   watch_copy(dst, src, bytes);
   copy_plain(dst, src, kLineBytes);
-  std::size_t at = to_boundary(dst, kLineBytes);
-  for (; at + kLineBytes <= bytes; at += kLineBytes) {
-    for (std::size_t part = 0; part < kLineBytes; part += kVectorBytes)
-      stream(dst + at + part, load<std::uint8_t, kVectorBytes>(src, at + part));
-  }
+  const std::size_t end = in_parts(to_boundary(dst, kLineBytes), bytes, [&](std::size_t at) {
+    for (std::size_t r = 0; r < 2 * kLineBytes; r += kVectorBytes)
+      stream(dst + at + r, load<std::uint8_t, kVectorBytes>(src, at + r));
+  });
   end_stream();
-  copy_plain(dst + at, src + at, bytes - at);
+  copy_plain(dst + end, src + end, bytes - end);
 }

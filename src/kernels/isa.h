@@ -16,6 +16,7 @@ struct Table {
   ReduceFn entries[kDTypes][kReduceOps] = {};
   SplitSgdFn split_sgd = nullptr;
   CopyFn copy_plain = nullptr;   // stores into the caches
+  CopyFn copy_parts = nullptr;   // the same, four parts at once
   CopyFn copy_stream = nullptr;  // whole lines past the caches, fenced at the end
 
   ReduceFn at(DType dtype, ReduceOp op) const {

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "kernels/isa.h"
 #include "kernels/watched.h"
 

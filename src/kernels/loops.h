@@ -201,14 +201,31 @@ WEFT_INLINE bool any_wide(const Operands& all) {
   return wide;
 }
 
+// Up to a page of all sources at a time, loop(first, end), the beginnings of the next fetched
+// ahead.
+template <class Format, class Loop>
+WEFT_INLINE void in_pages(const Operands& all, Loop loop) {
+  constexpr std::size_t kBytes = Format::kNarrow ? 2 : sizeof(typename Format::Acc);
+  constexpr std::size_t kPage = kPageBytes / kBytes;
+  for (std::size_t at = 0; at < all.count; at += kPage) {
+    for (std::size_t k = 0; k < all.sources; ++k) {
+      const char* const data = static_cast<const char*>(all.src[k].data);
+      fetch_page_ahead(data + at * kBytes, data + all.count * kBytes);
+    }
+    loop(at, all.count - at < kPage ? all.count : at + kPage);
+  }
+}
+
 template <class Format, class Op, bool Scaled, int Sources>
 WEFT_INLINE void reduce_few(const Operands& all, typename Format::Acc scale) {
   const void* src[Sources];
   for (int k = 0; k < Sources; ++k) src[k] = all.src[k].data;
   void* second = all.targets > 1 ? all.dst[1].data : nullptr;
   constexpr int kRegisters = Format::kNarrow ? 2 : 1;
-  reduce_few<Format, Op, Scaled, Sources, kLanes<typename Format::Acc>, kRegisters>(
-      src, all.dst[0].data, second, 0, all.count, scale);
+  in_pages<Format>(all, [&](std::size_t first, std::size_t end) {
+    reduce_few<Format, Op, Scaled, Sources, kLanes<typename Format::Acc>, kRegisters>(
+        src, all.dst[0].data, second, first, end, scale);
+  });
 }
 
 // Two sources are the step of every ring and tree, three and four that of small groups.

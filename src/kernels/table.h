@@ -69,6 +69,7 @@ constexpr Table make_table() {
   fill_complex<double>(row(DType::kC128));
   table.split_sgd = split_sgd;
   table.copy_plain = copy_plain;
+  table.copy_parts = copy_parts;
   table.copy_stream = copy_stream;
   return table;
 }

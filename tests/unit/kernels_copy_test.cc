@@ -73,12 +73,15 @@ std::vector<Way> all_ways() {
   for (const Isa& isa : available_isas()) {
     const std::string name(isa.name);
     ways.push_back({name + " plain", isa.table->copy_plain});
+    ways.push_back({name + " parts", isa.table->copy_parts});
     ways.push_back({name + " stream", isa.table->copy_stream});
 #if defined(__x86_64__)
-    ways.push_back({name + " string",
-                    [plain = isa.table->copy_plain](void* dst, const void* src, std::size_t bytes) {
-                      copy_string(dst, src, bytes, plain);
-                    }});
+    for (const bool fetches : {false, true})
+      ways.push_back(
+          {name + (fetches ? " fetching string" : " string"),
+           [plain = isa.table->copy_plain, fetches](void* dst, const void* src, std::size_t bytes) {
+             copy_string(dst, src, bytes, plain, fetches);
+           }});
 #endif
   }
   for (const To to : {To::kOwn, To::kSlot, To::kPeer}) {

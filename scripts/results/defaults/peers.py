@@ -27,6 +27,8 @@ SKETCHES = (
     "slots=16,chunk=64K,fetch=string",
     "slots=4,chunk=16K,fetch=plain,lent=1",
     "slots=2,chunk=64K,fetch=plain,lent=1",
+    "slots=4,chunk=16K,send=fetching,fetch=parts,lent=1",
+    "slots=2,chunk=64K,send=fetching,fetch=parts,lent=1",
 )
 _PROGRAM = Path(__file__).resolve().parents[3] / "build" / "package" / "bench_sketch"
 

@@ -26,7 +26,7 @@ namespace weft::shm {
   reader.output = loan.where;
   // It was read here, so it is mapped, and nothing waits.
   kernels::copy(reach(reader.peer, loan.where, out.bytes), out.source, out.bytes,
-                kernels::To::kSlot);
+                {kernels::To::kSlot, out.whole});
   send(out, reader);
   return true;
 }
