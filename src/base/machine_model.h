@@ -34,11 +34,10 @@ struct Lengths {
   // long_broadcast_chunk, a root that is up to 2 MiB ahead, and is sent as if symmetric memory were
   // ordinary.
   std::size_t long_broadcast = kNever, long_broadcast_chunk = 512 << 10;
-  // Two ranks of a node are long_ahead bytes ahead of what they take, or as far as a plan allows,
-  // in ordinary memory: in exchanges of at least long_exchange bytes, and in allreduces of at least
-  // long_allreduce if each has a core. Memory holds them up in turns; then they wait less for each
-  // other.
-  std::size_t long_exchange = kNever, long_allreduce = kNever, long_ahead = 512 << 10;
+  // In exchanges of at least long_exchange bytes in ordinary memory two ranks of a node are
+  // long_ahead bytes ahead of what they take, or as far as a plan allows. Memory holds them up in
+  // turns; then they wait less for each other.
+  std::size_t long_exchange = kNever, long_ahead = 512 << 10;
   // From here on two ranks work in each other's symmetric buffers.
   std::size_t allreduce_in_place = kNever;
   // Of those, allreduces of at least so many bytes have chunks of 256 KiB.

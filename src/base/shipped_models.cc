@@ -117,7 +117,6 @@ constexpr Lengths intel_lengths() {
   lengths.long_broadcast = 16_M;
   lengths.long_broadcast_chunk = 128_K;
   lengths.long_exchange = 8_M;
-  lengths.long_allreduce = 24_M;
   lengths.long_in_place = 64_M;
   return lengths;
 }
@@ -126,7 +125,7 @@ constexpr Lengths intel_lengths() {
 CopyProfile intel_copies(const Processor& processor) {
   CopyProfile copies = copies_by_rule(processor, kNever);
   copies.rules[0].stream_from = 24_M;
-  copies.rules[0].parts_from = 16_K;
+  copies.rules[0].parts_from = 24_K;
   copies.rules[1].fetch_from = processor.l2;
   return copies;
 }
@@ -166,7 +165,6 @@ constexpr NumberField<Lengths> kLengthFields[] = {
     {"long_broadcast", &Lengths::long_broadcast},
     {"long_broadcast_chunk", &Lengths::long_broadcast_chunk},
     {"long_exchange", &Lengths::long_exchange},
-    {"long_allreduce", &Lengths::long_allreduce},
     {"long_ahead", &Lengths::long_ahead},
     {"allreduce_in_place", &Lengths::allreduce_in_place},
     {"long_in_place", &Lengths::long_in_place},

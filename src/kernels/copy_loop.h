@@ -72,11 +72,13 @@ inline void copy_plain(void* to, const void* from, std::size_t bytes) {
 }
 
 // Calls move(place) for two lines each of all of [at, bytes) but its rest, whose beginning it
-// returns.
+// returns. Parts lie an odd number of quarter pages apart: a load with the low address bits of a
+// store shortly before it waits for that store.
 template <class Move>
 WEFT_INLINE std::size_t in_parts(std::size_t at, std::size_t bytes, Move move) {
-  constexpr std::size_t kParts = 4, kStep = 2 * kLineBytes;
-  const std::size_t part = (bytes - at) / kParts / kStep * kStep;
+  constexpr std::size_t kParts = 4, kStep = 2 * kLineBytes, kApart = kPageBytes / kParts;
+  const std::size_t most = (bytes - at) / kParts / kApart;
+  const std::size_t part = (most % 2 || most == 0 ? most : most - 1) * kApart;
   for (std::size_t step = 0; step < part; step += kStep)
     for (std::size_t k = 0; k < kParts; ++k) move(at + k * part + step);
   return at + kParts * part;

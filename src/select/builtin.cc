@@ -140,30 +140,14 @@ Row allreduce_of_two(const Lengths& lengths, std::size_t most, const char* use) 
 }
 
 // For two ranks of one node whose buffers lie in ordinary memory and outgrow the caches: each is
-// `bytes` ahead of what it takes, in chunks of `chunk`.
-Row far_ahead(Collective collective, std::size_t from, std::size_t bytes, std::size_t chunk,
-              const char* algorithm) {
-  const auto ahead = std::clamp<std::size_t>(bytes / chunk, 1, kMostAhead);
+// far ahead of what it takes.
+Row long_exchange(Collective collective, const Lengths& lengths, const char* algorithm) {
+  const auto ahead =
+      std::clamp<std::size_t>(lengths.long_ahead / lengths.moved_chunk, 1, kMostAhead);
   const std::string use = std::string(algorithm) + "(" + kAhead + "=" + std::to_string(ahead) + ")";
-  Row two = row(collective, {2, 2}, {from}, use.c_str());
+  Row two = row(collective, {2, 2}, {lengths.long_exchange}, use.c_str());
   two.nodes.to = 1;
   two.symmetric = false;
-  return two;
-}
-
-Row long_exchange(Collective collective, const Lengths& lengths, const char* algorithm) {
-  return far_ahead(collective, lengths.long_exchange, lengths.long_ahead, lengths.moved_chunk,
-                   algorithm);
-}
-
-// Each half of the bytes is ahead of one of its two steps. Two ranks on one core are slower by it.
-Row long_allreduce(const Lengths& lengths) {
-  const bool as_shorter = lengths.long_allreduce <= lengths.allreduce_chunk_to;
-  const std::size_t chunk = as_shorter ? lengths.allreduce_chunk : 0;
-  Row two = far_ahead(Collective::kAllreduce, lengths.long_allreduce, lengths.long_ahead / 2,
-                      chunk ? chunk : lengths.largest_chunk, "allreduce/two_shot");
-  two.use.chunk = chunk;
-  two.crowded = false;
   return two;
 }
 
@@ -224,7 +208,6 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       of(kOrdinary, row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot")),
       of(kSymmetric,
          row(C::kAllreduce, kFew, {0, lengths.symmetric_one_shot}, "allreduce/one_shot")),
-      long_allreduce(lengths),
       allreduce_of_two(lengths, lengths.allreduce_chunk_to, "allreduce/two_shot"),
       row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),
       within(C::kAllreduce, kWithMessage, "allreduce/recursive_doubling"),

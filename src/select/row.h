@@ -35,8 +35,8 @@ struct Row {
   std::optional<bool> symmetric;  // whether all buffers lie in symmetric memory; not set: either
   Choice use;                     // kAsBuiltIn: what the built-in table says, whatever rows follow
   // Of the built-in table only.
-  std::optional<bool> crowded = {};  // whether ranks outnumber their cores; not set: either
-  bool rounds = false;               // every partial sum of f16 and bf16: not for these
+  bool crowded = false;  // only where ranks outnumber their cores
+  bool rounds = false;   // every partial sum of f16 and bf16: not for these
   bool operator==(const Row&) const = default;
 };
 

@@ -152,7 +152,7 @@ Selector::Use Selector::laid_out(Resolved resolved) const {
 
 void Selector::offer(const Row& row, int number) {
   if (!row.ranks.holds(ranks_) || !row.nodes.holds(nodes_)) return;
-  if (row.crowded && *row.crowded != crowded_) return;
+  if (row.crowded && !crowded_) return;
   Candidate candidate{row, number, {}};
   if (row.use.algorithm != kAsBuiltIn) {
     Resolved resolved = resolve(row.use, row.collective);

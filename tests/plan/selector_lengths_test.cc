@@ -165,35 +165,15 @@ TEST(SelectorLengths, AnAlltoallWithCountsHasNoLength) {
   EXPECT_EQ(chosen(2, call, settings), "alltoall/direct");
 }
 
-TEST(SelectorLengths, LongAllreducesOfTwoRanks) {
-  Settings settings{.lengths = {.allreduce_chunk = 64 << 10,
-                                .allreduce_chunk_to = kNever,
-                                .long_allreduce = 24 << 20,
-                                .long_ahead = 512 << 10,
-                                .allreduce_in_place = 4 << 10}};
+TEST(SelectorLengths, LongAllreducesInPlaceOfTwoRanks) {
+  Settings settings{.lengths = {.allreduce_in_place = 4 << 10, .long_in_place = 24 << 20}};
   Call shorter = call_of(kAllreduce, (24 << 20) - 4), call = call_of(kAllreduce, 24 << 20);
-  EXPECT_EQ(chosen(2, shorter, settings), "allreduce/two_shot(chunk=64K)");
-  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4,chunk=64K)");
-  EXPECT_EQ(chosen(3, call, settings), "allreduce/two_shot");
+  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot");
   shorter.symmetric = call.symmetric = true;
-  EXPECT_EQ(chosen(2, call, settings), "allreduce/direct(chunk=16K)");
-  settings.lengths.long_in_place = 24 << 20;
   EXPECT_EQ(chosen(2, shorter, settings), "allreduce/direct(chunk=16K)");
   EXPECT_EQ(chosen(2, call, settings), "allreduce/direct(chunk=256K)");
+  EXPECT_EQ(chosen(3, call, settings), "allreduce/two_shot");
   settings.lengths.allreduce_in_place = 32 << 20;
-  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(chunk=64K)");
-  call.symmetric = false;
-  settings.lengths.largest_chunk = 128 << 10;
-  settings.lengths.allreduce_chunk_to = (24 << 20) - 1;
-  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=2)");
-  settings.lengths.allreduce_chunk_to = 24 << 20;
-  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4,chunk=64K)");
-  settings.lengths.largest_chunk = 64 << 10;
-  settings.lengths.allreduce_chunk = 0;
-  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4)");
-  settings.reproducible = true;
-  EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot(ahead=4)");
-  settings.crowded = true;
   EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot");
 }
 

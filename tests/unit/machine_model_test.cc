@@ -64,14 +64,13 @@ TEST(MachineModel, OfAnUnknownProcessorOfIntelsLendsSlots) {
     EXPECT_EQ(rule.string_from, 8192u);
     EXPECT_EQ(rule.string_below, kNever);
   }
-  EXPECT_EQ(model.copies.rules[0].parts_from, 16u << 10);
+  EXPECT_EQ(model.copies.rules[0].parts_from, 24u << 10);
   EXPECT_EQ(model.copies.rules[1].parts_from, kNever);
   EXPECT_EQ(model.copies.rules[1].fetch_from, processor.l2);
   EXPECT_EQ(model.copies.rules[0].stream_from, 24u << 20);
   EXPECT_EQ(model.copies.rules[1].stream_from, kNever);
   EXPECT_EQ(model.copies.rules[2].stream_from, kNever);
   EXPECT_EQ(model.lengths.long_exchange, 8u << 20);
-  EXPECT_EQ(model.lengths.long_allreduce, 24u << 20);
   EXPECT_EQ(model.lengths.long_in_place, 64u << 20);
   EXPECT_EQ(shipped_model({"Other"}).reuse.lend_to, 0u);
 }
