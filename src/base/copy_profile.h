@@ -13,10 +13,10 @@ inline constexpr std::size_t kNever = SIZE_MAX;
 struct CopyRule {
   // `rep movsb` for string_from <= bytes < string_below.
   std::size_t string_from = kNever, string_below = kNever;
-  // Of those, page by page, the next one's beginning fetched ahead, if the buffer that a call reads
-  // or fills has at least so many: what is read has left the caches.
+  // Strings go page by page, with the next page's beginning fetched ahead, if the call's buffer has
+  // at least so many bytes. What the copy reads has left the caches then.
   std::size_t fetch_from = kNever;
-  // No strings but four parts of a copy at once.
+  // From so many bytes on four parts of a copy go at once, in place of strings.
   std::size_t parts_from = kNever;
   // Whole lines past the caches, if all that a call fills has at least so many.
   std::size_t stream_from = kNever;

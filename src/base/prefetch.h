@@ -20,9 +20,8 @@ inline void prefetch_to_write(const void* line) {
 
 inline constexpr std::size_t kPageBytes = 4096;
 
-// For what reads one page after the other up to `end` and stands at `at`: asks for the beginning of
-// a page that is one to two pages away. The processor fetches lines ahead by itself, but only
-// within a page, and where pages are small it does not know the next one's address yet.
+// For a loop that reads up to `end` and stands at `at`: asks for the beginning of a page that is
+// one to two pages away. The processor fetches ahead by itself only within a page.
 [[gnu::always_inline]] inline void fetch_page_ahead(const char* at, const char* end) {
   constexpr std::size_t kLines = 8, kLineBytes = 64;
   const std::size_t past = reinterpret_cast<std::uintptr_t>(at) % kPageBytes;

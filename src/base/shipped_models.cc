@@ -116,12 +116,12 @@ constexpr Lengths intel_lengths() {
   lengths.broadcast_ahead = 512_K;
   lengths.long_broadcast = 16_M;
   lengths.long_broadcast_chunk = 128_K;
-  lengths.long_exchange = 8_M;
+  lengths.long_exchange = 4_M;
   lengths.long_in_place = 64_M;
   return lengths;
 }
-// Past the caches, long own outputs alone, as on Sapphire Rapids. What comes from a slot or a peer
-// is taken in four parts; what has left the second cache goes into a slot with pages fetched ahead.
+// Only long own outputs are filled past the caches, as on Sapphire Rapids. Own memory is filled in
+// four parts. Pages are fetched ahead for slots, if the buffer outgrows the second cache.
 CopyProfile intel_copies(const Processor& processor) {
   CopyProfile copies = copies_by_rule(processor, kNever);
   copies.rules[0].stream_from = 24_M;

@@ -14,8 +14,8 @@ enum class To : std::uint8_t {
   kPeer,  // a peer's output or window
 };
 
-// What a copy is for. `whole`: bytes of the buffer that a call fills, or reads for a slot, of which
-// a copy may be a part; 0: the copy is all. Nothing of a buffer above the caches stays there.
+// What a copy is for. `whole`: bytes of the call's buffer that is filled, or of the one that is
+// read if a slot is filled; 0: the copy is all. A buffer above the caches does not stay there.
 struct Filling {
   constexpr Filling(To kind, std::size_t all = 0) : to(kind), whole(all) {}
   To to;

@@ -4,9 +4,8 @@
 //   copy_parts   |up to a line| two lines of each of four parts in turn ... |rest|
 //   copy_stream  the same with whole lines past the caches, and a fence
 //
-// A processor fetches ahead by itself only within a page. What four parts wait for at the
-// beginnings of pages, they wait for together. (The C library's large copies take four pages at
-// once.)
+// A processor fetches ahead by itself only within a page. Four parts wait for the beginnings of
+// their pages at the same time. (The C library's large copies take four pages at once.)
 //
 // The first and the last block overlap the ones between them, so neither has a loop over single
 // bytes. A block is four registers. Source and destination do not overlap.
@@ -71,9 +70,9 @@ inline void copy_plain(void* to, const void* from, std::size_t bytes) {
   copy_block(dst + bytes - kBlockBytes, src + bytes - kBlockBytes);
 }
 
-// Calls move(place) for two lines each of all of [at, bytes) but its rest, whose beginning it
-// returns. Parts lie an odd number of quarter pages apart: a load with the low address bits of a
-// store shortly before it waits for that store.
+// Calls move(place) for every two lines of four parts of [at, bytes). Returns where the rest
+// begins. Parts lie an odd number of quarter pages apart: a load waits for a recent store whose
+// address has the same low bits.
 template <class Move>
 WEFT_INLINE std::size_t in_parts(std::size_t at, std::size_t bytes, Move move) {
   constexpr std::size_t kParts = 4, kStep = 2 * kLineBytes, kApart = kPageBytes / kParts;

@@ -201,8 +201,8 @@ WEFT_INLINE bool any_wide(const Operands& all) {
   return wide;
 }
 
-// Up to a page of all sources at a time, loop(first, end), the beginnings of the next fetched
-// ahead.
+// Calls loop(first, end) for a page of elements at a time. Fetches the sources' next pages
+// meanwhile.
 template <class Format, class Loop>
 WEFT_INLINE void in_pages(const Operands& all, Loop loop) {
   constexpr std::size_t kBytes = Format::kNarrow ? 2 : sizeof(typename Format::Acc);

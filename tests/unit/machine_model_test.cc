@@ -70,7 +70,7 @@ TEST(MachineModel, OfAnUnknownProcessorOfIntelsLendsSlots) {
   EXPECT_EQ(model.copies.rules[0].stream_from, 24u << 20);
   EXPECT_EQ(model.copies.rules[1].stream_from, kNever);
   EXPECT_EQ(model.copies.rules[2].stream_from, kNever);
-  EXPECT_EQ(model.lengths.long_exchange, 8u << 20);
+  EXPECT_EQ(model.lengths.long_exchange, 4u << 20);
   EXPECT_EQ(model.lengths.long_in_place, 64u << 20);
   EXPECT_EQ(shipped_model({"Other"}).reuse.lend_to, 0u);
 }
