@@ -5,10 +5,10 @@
 //   slots=32,chunk=16K,send=string,result=string,lag=1,lent=1
 //
 // Places that each of the two streams turns through, also across calls; bytes of a chunk; the loop
-// that fills a slot with an input (plain, string, fetching, parts, stream) and with a sum; how many
-// chunks are sent before the first is added up; lent: whether a rank writes each second time where
-// it has read the other's message, so that who has read a slot last writes it next. It proves
-// nothing, knows no errors, and sums float32 only.
+// that fills a slot with an input (plain, string, fetching, parts, stream) and with a sum, or an
+// output; how many chunks are sent before the first is added up; lent: whether a rank writes each
+// second time where it has read the other's message, so that who has read a slot last writes it
+// next. It proves nothing, knows no errors, and sums float32 only.
 #include <algorithm>
 #include <atomic>
 #include <cstring>

@@ -1,6 +1,7 @@
 // How a processor copies best, as data: from which size on which kind of store is used.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,17 +10,37 @@ namespace weft {
 
 inline constexpr std::size_t kNever = SIZE_MAX;
 
+enum class CopyLoop : std::uint8_t {
+  kPlain,     // vector registers
+  kString,    // `rep movsb`
+  kFetching,  // `rep movsb` page by page, with the beginning of a later page fetched ahead
+  kParts,     // vector registers, four parts of the copy at once
+  kStream,    // whole lines past the caches, fenced
+};
+
 // Copies into one kind of memory, in bytes.
 struct CopyRule {
+  // Shorter copies are worth no fence and no parts.
+  static constexpr std::size_t kLeastLong = 4096;
+
   // `rep movsb` for string_from <= bytes < string_below.
   std::size_t string_from = kNever, string_below = kNever;
-  // Strings go page by page, with the next page's beginning fetched ahead, if the call's buffer has
-  // at least so many bytes. What the copy reads has left the caches then.
+  // Strings fetch pages ahead if the call's buffer has at least so many bytes. What the copy reads
+  // may have left the caches then.
   std::size_t fetch_from = kNever;
-  // From so many bytes on four parts of a copy go at once, in place of strings.
+  // In parts from so many bytes on, in place of strings.
   std::size_t parts_from = kNever;
-  // Whole lines past the caches, if all that a call fills has at least so many.
+  // Past the caches if the call's buffer has at least so many bytes.
   std::size_t stream_from = kNever;
+
+  // For a copy of `bytes`, part of a buffer of `whole`. Strings may still be refused.
+  CopyLoop loop(std::size_t bytes, std::size_t whole) const {
+    if (bytes < std::min(string_from, kLeastLong)) return CopyLoop::kPlain;
+    if (bytes >= kLeastLong && whole >= stream_from) return CopyLoop::kStream;
+    if (bytes >= kLeastLong && bytes >= parts_from) return CopyLoop::kParts;
+    if (bytes < string_from || bytes >= string_below) return CopyLoop::kPlain;
+    return whole >= fetch_from ? CopyLoop::kFetching : CopyLoop::kString;
+  }
 };
 
 struct CopyProfile {

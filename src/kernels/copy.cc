@@ -1,4 +1,4 @@
-// Which loop copies: by the processor's profile, the kind of memory and the size.
+// Which loop copies: by the processor's profile, the kind of memory, the sizes of copy and buffer.
 #include "kernels/copy.h"
 
 #include <algorithm>
@@ -12,8 +12,6 @@ namespace {
 
 // Small enough that the second read finds the piece in the first-level cache.
 constexpr std::size_t kPiece = 8192;
-// A shorter piece is not worth the fence after streaming.
-constexpr std::size_t kLeastStreamed = 4096;
 
 class Copier {
  public:
@@ -27,16 +25,13 @@ class Copier {
 
   void copy(void* dst, const void* src, std::size_t bytes, Filling filling) const {
     const CopyRule& rule = profile_.rules[static_cast<std::size_t>(filling.to)];
-    if (bytes >= std::min(rule.string_from, kLeastStreamed)) {
-      const std::size_t whole = std::max(filling.whole, bytes);
-      if (bytes >= kLeastStreamed && whole >= rule.stream_from)
-        return table_.copy_stream(dst, src, bytes);
-      if (bytes >= rule.parts_from) return table_.copy_parts(dst, src, bytes);
+    const CopyLoop loop = rule.loop(bytes, std::max(filling.whole, bytes));
+    if (loop == CopyLoop::kStream) return table_.copy_stream(dst, src, bytes);
+    if (loop == CopyLoop::kParts) return table_.copy_parts(dst, src, bytes);
 #if defined(__x86_64__)
-      if (bytes >= rule.string_from && bytes < rule.string_below && !profile_.refuses(dst, src))
-        return copy_string(dst, src, bytes, table_.copy_plain, whole >= rule.fetch_from);
+    if (loop != CopyLoop::kPlain && !profile_.refuses(dst, src))
+      return copy_string(dst, src, bytes, table_.copy_plain, loop == CopyLoop::kFetching);
 #endif
-    }
     table_.copy_plain(dst, src, bytes);
   }
 

@@ -15,7 +15,8 @@ enum class To : std::uint8_t {
 };
 
 // What a copy is for. `whole`: bytes of the call's buffer that is filled, or of the one that is
-// read if a slot is filled; 0: the copy is all. A buffer above the caches does not stay there.
+// read if a slot is filled; 0: the copy is all. A buffer larger than the caches does not stay in
+// them.
 struct Filling {
   constexpr Filling(To kind, std::size_t all = 0) : to(kind), whole(all) {}
   To to;

@@ -2,7 +2,7 @@
 //
 //   copy_plain   |first block|  aligned blocks ...  |last block|
 //   copy_parts   |up to a line| two lines of each of four parts in turn ... |rest|
-//   copy_stream  the same with whole lines past the caches, and a fence
+//   copy_stream  the same and then whole lines, past the caches ... |rest|  fence
 //
 // A processor fetches ahead by itself only within a page. Four parts wait for the beginnings of
 // their pages at the same time. (The C library's large copies take four pages at once.)
@@ -71,8 +71,8 @@ inline void copy_plain(void* to, const void* from, std::size_t bytes) {
 }
 
 // Calls move(place) for every two lines of four parts of [at, bytes). Returns where the rest
-// begins. Parts lie an odd number of quarter pages apart: a load waits for a recent store whose
-// address has the same low bits.
+// begins. Parts lie an odd number of quarter pages apart. With whole pages a load waits for a
+// recent store whose address has the same low bits, if both sides of the copy have the same.
 template <class Move>
 WEFT_INLINE std::size_t in_parts(std::size_t at, std::size_t bytes, Move move) {
   constexpr std::size_t kParts = 4, kStep = 2 * kLineBytes, kApart = kPageBytes / kParts;
@@ -121,10 +121,13 @@ inline void copy_stream(void* to, const void* from, std::size_t bytes) {
   if (bytes < 2 * kLineBytes) return copy_plain(to, from, bytes);
   watch_copy(dst, src, bytes);
   copy_plain(dst, src, kLineBytes);
-  const std::size_t end = in_parts(to_boundary(dst, kLineBytes), bytes, [&](std::size_t at) {
-    for (std::size_t r = 0; r < 2 * kLineBytes; r += kVectorBytes)
+  const auto move = [&](std::size_t at, std::size_t size) {
+    for (std::size_t r = 0; r < size; r += kVectorBytes)
       stream(dst + at + r, load<std::uint8_t, kVectorBytes>(src, at + r));
-  });
+  };
+  std::size_t end = in_parts(to_boundary(dst, kLineBytes), bytes,
+                             [&](std::size_t at) { move(at, 2 * kLineBytes); });
+  for (; end + kLineBytes <= bytes; end += kLineBytes) move(end, kLineBytes);
   end_stream();
   copy_plain(dst + end, src + end, bytes - end);
 }

@@ -201,8 +201,8 @@ WEFT_INLINE bool any_wide(const Operands& all) {
   return wide;
 }
 
-// Calls loop(first, end) for a page of elements at a time. Fetches the sources' next pages
-// meanwhile.
+// Calls loop(first, end) for a page of elements at a time. Fetches later pages of
+// the sources ahead.
 template <class Format, class Loop>
 WEFT_INLINE void in_pages(const Operands& all, Loop loop) {
   constexpr std::size_t kBytes = Format::kNarrow ? 2 : sizeof(typename Format::Acc);

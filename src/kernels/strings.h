@@ -13,7 +13,7 @@ namespace weft::kernels {
 
 // By `rep movsb`, from the first cache line boundary of the destination on; `plain` copies what
 // lies before. Later stores are not ordered before its stores, so it needs no fence. `fetches`:
-// page by page, with the next page's beginning fetched ahead.
+// page by page, with the beginning of a later page fetched ahead.
 #if defined(__x86_64__)
 inline void copy_string(void* to, const void* from, std::size_t bytes, CopyFn plain,
                         bool fetches = false) {

@@ -52,8 +52,8 @@ class Loop {
   void finish() { probe_.await_taken(next_, 0); }
 
  private:
-  static void put(std::byte* to, const std::byte* from, kernels::To kind) {
-    kernels::copy(to, from, kPiece, kind);
+  void put(std::byte* to, const std::byte* from, kernels::To kind) {
+    kernels::copy(to, from, kPiece, {kind, input_.size()});
   }
   static std::byte* at(std::vector<std::byte>& buffer, std::size_t piece) {
     return buffer.data() + piece * kPiece;

@@ -85,10 +85,11 @@ std::vector<Way> all_ways() {
 #endif
   }
   for (const To to : {To::kOwn, To::kSlot, To::kPeer}) {
-    ways.push_back({"chosen " + std::to_string(static_cast<int>(to)),
-                    [to](void* dst, const void* src, std::size_t bytes) {
-                      copy(dst, src, bytes, Filling(to, 1u << 30));
-                    }});
+    for (const std::size_t whole : {0u, 1u << 30})
+      ways.push_back({"chosen " + std::to_string(static_cast<int>(to)),
+                      [to, whole](void* dst, const void* src, std::size_t bytes) {
+                        copy(dst, src, bytes, Filling(to, whole));
+                      }});
   }
   return ways;
 }
@@ -111,7 +112,8 @@ TEST(Kernels, CopiesOfAllShortLengthsAtAllPlaces) {
 TEST(Kernels, CopiesOfLongLengthsAtAllPlaces) {
   CopyCase all(70000);
   for (const Way& way : all_ways()) {
-    for (const std::size_t bytes : {511u, 1021u, 2048u, 4097u, 8191u, 9999u, 69999u}) {
+    for (const std::size_t bytes :
+         {511u, 1021u, 2048u, 4097u, 4160u, 4161u, 8191u, 9999u, 24576u, 69999u}) {
       const std::size_t step = bytes > 9000 ? 7 : 1;
       for (std::size_t place = 0; place < kLine; place += step) {
         ASSERT_EQ(all.check(way.copy, bytes, place, 0), "") << way.name;
@@ -142,6 +144,35 @@ TEST(Kernels, ACopyToTheSamePlaceAndToTwoPlaces) {
     copy({src.data(), To::kOwn}, {two.data(), To::kSlot}, src.data(), bytes);
     ASSERT_EQ(src, kept);
   }
+}
+
+TEST(Kernels, TheLoopGoesByTheCopyAndTheBuffer) {
+  constexpr std::size_t kK = 1 << 10, kM = 1 << 20;
+  const CopyRule plain, strings{.string_from = 2 * kK, .string_below = 64 * kK},
+      fetching{.string_from = 8 * kK, .fetch_from = 2 * kM},
+      parts{.string_from = 8 * kK, .parts_from = 24 * kK, .stream_from = 24 * kM},
+      early{.parts_from = 1};
+  struct Row {
+    const CopyRule& rule;
+    std::size_t bytes, whole;
+    CopyLoop loop;
+  };
+  for (const Row& row : {Row{plain, 64 * kM, 64 * kM, CopyLoop::kPlain},
+                         {strings, 2 * kK - 1, kM, CopyLoop::kPlain},
+                         {strings, 2 * kK, kM, CopyLoop::kString},
+                         {strings, 64 * kK - 1, kM, CopyLoop::kString},
+                         {strings, 64 * kK, kM, CopyLoop::kPlain},
+                         {fetching, 8 * kK - 1, 2 * kM, CopyLoop::kPlain},
+                         {fetching, 8 * kK, 2 * kM - 1, CopyLoop::kString},
+                         {fetching, 8 * kK, 2 * kM, CopyLoop::kFetching},
+                         {parts, 24 * kK - 1, 24 * kM - 1, CopyLoop::kString},
+                         {parts, 24 * kK, 24 * kM - 1, CopyLoop::kParts},
+                         {parts, 24 * kK, 24 * kM, CopyLoop::kStream},
+                         {parts, 4 * kK, 24 * kM, CopyLoop::kStream},
+                         {parts, 4 * kK - 1, 24 * kM, CopyLoop::kPlain},
+                         {early, 4 * kK - 1, kM, CopyLoop::kPlain},
+                         {early, 4 * kK, kM, CopyLoop::kParts}})
+    EXPECT_EQ(row.rule.loop(row.bytes, row.whole), row.loop) << row.bytes << " of " << row.whole;
 }
 
 TEST(Kernels, StringsAreRefusedByLowAddressBits) {

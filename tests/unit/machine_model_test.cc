@@ -65,7 +65,8 @@ TEST(MachineModel, OfAnUnknownProcessorOfIntelsLendsSlots) {
     EXPECT_EQ(rule.string_below, kNever);
   }
   EXPECT_EQ(model.copies.rules[0].parts_from, 24u << 10);
-  EXPECT_EQ(model.copies.rules[1].parts_from, kNever);
+  for (const std::size_t other : {1u, 2u}) EXPECT_EQ(model.copies.rules[other].parts_from, kNever);
+  for (const std::size_t other : {0u, 2u}) EXPECT_EQ(model.copies.rules[other].fetch_from, kNever);
   EXPECT_EQ(model.copies.rules[1].fetch_from, processor.l2);
   EXPECT_EQ(model.copies.rules[0].stream_from, 24u << 20);
   EXPECT_EQ(model.copies.rules[1].stream_from, kNever);
