@@ -19,7 +19,7 @@ Row = dict[str, Any]
 ROUNDS = 10
 SECONDS = 0.05  # of a case in a round
 SKETCH_FROM = 16 << 10  # bytes: below, its threads' start and its halves say nothing
-# Slots and chunks of the sketch, of which the quickest counts, size by size.
+# Slots, chunks and copy loops of the sketch, of which the quickest counts, size by size.
 SKETCHES = (
     "slots=64,chunk=16K,fetch=plain",
     "slots=16,chunk=64K,fetch=plain",
