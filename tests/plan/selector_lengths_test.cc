@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/machine_model.h"
 #include "plan/selected.h"
 
 namespace weft {
@@ -163,6 +164,26 @@ TEST(SelectorLengths, AnAlltoallWithCountsHasNoLength) {
   EXPECT_EQ(chosen(2, call, settings), "alltoall/direct(ahead=4)");
   call.input_counts = call.output_counts = counts;
   EXPECT_EQ(chosen(2, call, settings), "alltoall/direct");
+}
+
+TEST(SelectorLengths, OfTheRuleForIntels) {
+  const Settings settings{.lengths = model_named("intel")->lengths};
+  struct Case {
+    Collective collective;
+    std::size_t bytes;  // of the whole message
+    const char* choice;
+  };
+  for (const Case& c :
+       {Case{kAllreduce, 64 << 10, "allreduce/one_shot(chunk=64K)"},
+        {kAllreduce, (64 << 10) + 4, "allreduce/two_shot(chunk=64K)"},
+        {kAllreduce, 100 << 20, "allreduce/two_shot(chunk=64K)"},
+        {Collective::kAlltoall, (4 << 20) - 8, "alltoall/direct"},
+        {Collective::kAlltoall, 4 << 20, "alltoall/direct(ahead=7)"},
+        {Collective::kBroadcast, (16 << 20) - 4, "broadcast/one_shot(slots=8)"},
+        {Collective::kBroadcast, 16 << 20, "broadcast/one_shot(slots=16,chunk=128K)"}}) {
+    const std::size_t block = c.collective == Collective::kAlltoall ? c.bytes / 2 : c.bytes;
+    EXPECT_EQ(chosen(2, call_of(c.collective, block), settings), c.choice);
+  }
 }
 
 TEST(SelectorLengths, LongAllreducesInPlaceOfTwoRanks) {
