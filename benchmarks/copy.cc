@@ -4,6 +4,7 @@
 //   own    one thread copies between two buffers, which stay in its caches if they fit
 //   slot   one thread writes pieces into four slots in turn, which a thread on another core reads
 //   fetch  the same; the ways are the reader's, which copies each piece into its own memory
+//          The pieces of both are parts of a buffer, whose size is shown.
 //
 // The ways run in turns. A figure is the median of a way's turns, in GB/s: the copy alone, then of
 // both threads together. `distance` is (dst - src) mod 4096.
@@ -35,15 +36,15 @@ struct Way {
   Copy copy;
 };
 
-// `to`: what copy() is told.
-std::vector<Way> ways(To to) {
+// `filling`: what copy() is told.
+std::vector<Way> ways(Filling filling) {
   const CopyFn plain = available_isas().front().table->copy_plain;
   std::vector<Way> all = {
       {"memcpy", [](void* d, const void* s, std::size_t n) { std::memcpy(d, s, n); }},
       {"plain", plain},
       {"parts", available_isas().front().table->copy_parts},
       {"stream", available_isas().front().table->copy_stream},
-      {"chosen", [to](void* d, const void* s, std::size_t n) { copy(d, s, n, to); }}};
+      {"chosen", [filling](void* d, const void* s, std::size_t n) { copy(d, s, n, filling); }}};
 #if defined(__x86_64__)
   for (const bool fetches : {false, true})
     all.push_back(
@@ -117,11 +118,13 @@ void wait_for(const std::atomic<long>& count, long least) {
   }
 }
 
-// Writes with the ways if `writes`, else reads with them.
-void through_slots(const std::vector<Way>& all, std::size_t bytes, bool writes) {
-  constexpr long kSlots = 4, kPieces = 16;
+// Writes with the ways if `writes`, else reads with them. Buffers have so many pieces.
+void through_slots(std::size_t bytes, long pieces, bool writes) {
+  constexpr long kSlots = 4;
   const std::size_t room = (bytes + 4095) / 4096 * 4096;
-  Memory slots(kSlots * room), src(kPieces * room), out(kPieces * room);
+  const std::size_t whole = static_cast<std::size_t>(pieces) * room;
+  const std::vector<Way> all = ways({writes ? To::kSlot : To::kOwn, whole});
+  Memory slots(kSlots * room), src(whole), out(whole);
   Pair pair;
   const long rounds = std::clamp<long>((4 << 20) / static_cast<long>(bytes), 4, 64);
   const auto way = [&](long n) { return static_cast<std::size_t>(n / rounds) % all.size(); };
@@ -135,13 +138,13 @@ void through_slots(const std::vector<Way>& all, std::size_t bytes, bool writes) 
   const auto slot = [&](long n) {
     return slots.data + static_cast<std::size_t>(n % kSlots) * room;
   };
-  const auto piece = [&](long n) { return static_cast<std::size_t>(n % kPieces) * room; };
+  const auto piece = [&](long n) { return static_cast<std::size_t>(n % pieces) * room; };
   std::thread reader([&] {
     pin(1);
     for (long n = 0; n < in_all; ++n) {
       wait_for(pair.written, n + 1);
       if (writes)
-        copy(out.data + piece(n), slot(n), bytes, To::kOwn);
+        copy(out.data + piece(n), slot(n), bytes, {To::kOwn, whole});
       else
         timed(n, out.data + piece(n), slot(n));
       pair.read.store(n + 1, std::memory_order_release);
@@ -156,14 +159,14 @@ void through_slots(const std::vector<Way>& all, std::size_t bytes, bool writes) 
       if (writes)
         timed(n, slot(n), src.data + piece(n));
       else
-        copy(slot(n), src.data + piece(n), bytes, To::kSlot);
+        copy(slot(n), src.data + piece(n), bytes, {To::kSlot, whole});
       pair.written.store(n + 1, std::memory_order_release);
     }
     wait_for(pair.read, n);
     both[now].push_back((seconds() - begin) / static_cast<double>(rounds));
   }
   reader.join();
-  std::printf("%s %9zu", writes ? "slot " : "fetch", bytes);
+  std::printf("%s %9zu of %9zu", writes ? "slot " : "fetch", bytes, whole);
   for (std::size_t w = 0; w < all.size(); ++w)
     std::printf("  %s %.1f / %.1f GB/s", all[w].name.c_str(), bytes / median(alone[w]) / 1e9,
                 bytes / median(both[w]) / 1e9);
@@ -175,9 +178,10 @@ void through_slots(const std::vector<Way>& all, std::size_t bytes, bool writes) 
 int main() {
   for (const std::size_t bytes : kSizes) {
     if (bytes < 512 || bytes > 1 << 20) continue;
-    through_slots(ways(To::kSlot), bytes, true);
-    through_slots(ways(To::kOwn), bytes, false);
+    for (const bool writes : {true, false}) through_slots(bytes, 16, writes);
   }
+  for (const long pieces : {256, 1600})
+    for (const bool writes : {true, false}) through_slots(64 << 10, pieces, writes);
   pin(0);
   for (const std::size_t bytes : kSizes) own(ways(To::kOwn), bytes);
 }
