@@ -2,13 +2,14 @@
 // can be on this processor with slots and stores chosen freely. `bench_sketch DIRECTORY`, threads
 // of one process. An allreduce's algorithm names the choice, each word being optional:
 //
-//   slots=32,chunk=16K,send=string,result=string,lag=1,lent=1
+//   slots=32,chunk=16K,send=string,result=string,fetch=parts,lag=1,lent=1
 //
-// Places that each of the two streams turns through, also across calls; bytes of a chunk; the loop
-// that fills a slot with an input (plain, string, fetching, parts, stream) and with a sum, or an
-// output; how many chunks are sent before the first is added up; lent: whether a rank writes each
-// second time where it has read the other's message, so that who has read a slot last writes it
-// next. It proves nothing, knows no errors, and sums float32 only.
+// slots, chunk: places that each of the two streams turns through, also across calls, and bytes of
+// a chunk. send, result, fetch: the loop (plain, string, fetching, parts, stream) that copies an
+// input into a slot, a sum into a slot, and the other's sum out of its slot. lag: how many chunks
+// are sent before the first is added up. lent: whether a rank writes each second time where it has
+// read the other's message, so that who has read a slot last writes it next. It proves nothing,
+// knows no errors, and sums float32 only.
 #include <algorithm>
 #include <atomic>
 #include <cstring>

@@ -30,9 +30,9 @@ struct Lengths {
   std::size_t allreduce_chunk = 0, allreduce_chunk_to = 0;
   // How far a broadcast's root is ahead of its readers, at most, where ranks have a core each.
   std::size_t broadcast_ahead = kNever;
-  // A broadcast of at least long_broadcast bytes outgrows the caches: it has chunks of
-  // long_broadcast_chunk, a root that is up to 2 MiB ahead, and is sent as if symmetric memory were
-  // ordinary.
+  // A broadcast of at least long_broadcast bytes outgrows the caches: unless it is worked on in
+  // place, it has chunks of long_broadcast_chunk, a root that is up to 2 MiB ahead, and is sent as
+  // if symmetric memory were ordinary.
   std::size_t long_broadcast = kNever, long_broadcast_chunk = 512 << 10;
   // In exchanges of at least long_exchange bytes in ordinary memory two ranks of a node are
   // long_ahead bytes ahead of what they take, or as far as a plan allows. Memory holds them up in

@@ -113,8 +113,10 @@ constexpr Lengths intel_lengths() {
   lengths.loaded_chunk = 1_M;
   lengths.one_shot = 16_K;
   lengths.one_shot_of_two = 64_K;
+  lengths.reduce_in_place = kNever;
+  lengths.broadcast_in_place = 24_K;
   lengths.broadcast_ahead = 512_K;
-  lengths.long_broadcast = 16_M;
+  lengths.long_broadcast = 8_M;
   lengths.long_broadcast_chunk = 128_K;
   lengths.long_exchange = 4_M;
   lengths.long_in_place = 64_M;

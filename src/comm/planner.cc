@@ -82,14 +82,13 @@ std::size_t longest(const Binding& binding) {
 }
 
 // Whether symmetric memory is worth it for a message of so many bytes.
-bool uses_symmetric(Collective collective, std::size_t bytes, const Lengths& lengths) {
+bool uses_symmetric(Collective collective, int ranks, std::size_t bytes, const Lengths& lengths) {
   if (bytes < lengths.symmetric_from) return false;
-  if (collective == Collective::kBroadcast)
-    return bytes < lengths.long_broadcast &&
-           (bytes <= lengths.loaded_to || bytes >= lengths.broadcast_in_place);
-  if (collective == Collective::kReduce)
-    return bytes <= lengths.loaded_to || bytes >= lengths.reduce_in_place;
-  return true;
+  const bool broadcast = collective == Collective::kBroadcast;
+  if (!broadcast && collective != Collective::kReduce) return true;
+  const std::size_t in_place = broadcast ? lengths.broadcast_in_place : lengths.reduce_in_place;
+  if (ranks == 2 && bytes >= in_place) return true;
+  return bytes <= lengths.loaded_to && !(broadcast && bytes >= lengths.long_broadcast);
 }
 
 }  // namespace
@@ -133,8 +132,9 @@ void Planner::bind(const Call& call, Binding& binding) {
   binding.accumulator = size_of(accumulator_of(call.dtype));
   binding.wire = size_of(wire_of(call.dtype));
   cut(call, shape, use->chunk, binding);
-  binding.symmetric = reaches || uses_symmetric(call.collective, longest(binding) * binding.element,
-                                                chunks_.lengths);
+  binding.symmetric =
+      reaches ||
+      uses_symmetric(call.collective, size_, longest(binding) * binding.element, chunks_.lengths);
   binding.reduce = kernels::find_reduce(call.dtype, call.op);
   binding.reduce_narrow = narrow_reduce(shape, call);
   binding.scale = call.op == ReduceOp::kAvg         ? 1.0 / size_

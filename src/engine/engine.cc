@@ -55,13 +55,14 @@ bool Patience::spins() {
 }
 
 bool Patience::wait() {
+  const bool look = ++turns_ % kLookEvery == 0;
   if (spins()) {
     pause();
-    return idle_ % kLookEvery == 0;
+    return look;
   }
   if (++yields_ <= kYields) {
     sched_yield();
-    return false;
+    return look;
   }
   if (!announced_) {
     bell_ = fabric_.announce();

@@ -50,6 +50,7 @@ class Patience {
   Clock::time_point interrupted_{};  // when last called
   bool announced_ = false;
   std::uint32_t bell_ = 0;
+  unsigned turns_ = 0;         // of wait()
   int idle_ = 0, yields_ = 0;  // since something went
   Clock::time_point idle_since_{};
 };

@@ -42,7 +42,6 @@ namespace weft {
   const Span part = span(now, chunk);
   Outgoing& out = outgoing(step, now.elements);
   out.bytes = part.count * binding_->element;
-  out.whole = whole(step.src[0]);
   out.source = user(step.src[0], place(now, step.dst.size()), part);
   if (out.bytes > kInlineBytes) aim(now, part, out);
   return send_source(step, out);
@@ -96,10 +95,11 @@ namespace weft {
   return lane_->slots.to_lend(binding_->lending.turn);
 }
 
-// Where the source lies, and where the readers want it.
+// Where the source lies, in a buffer of what length, and where the readers want it.
 [[gnu::hot]] void Run::aim(const Prepared& now, const Span& part, Outgoing& out) {
   const Step& step = *now.step;
   const auto buffer = static_cast<std::size_t>(step.src[0].buffer);
+  out.whole = whole(step.src[0]);
   if (binding_->where[buffer])
     out.where =
         binding_->where[buffer] + static_cast<std::size_t>(out.source - binding_->user[buffer]);

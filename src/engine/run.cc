@@ -71,7 +71,7 @@ LaneState::LaneState(Endpoint& endpoint, int members)
   while (at_.section < program.size()) {
     const std::size_t end =
         pace == Pace::kFree ? round_->trips : std::min(at_.trip + 1, round_->trips);
-    for (; at_.settle(*round_, end); ++at_.step)
+    for (; at_.settle(*round_, end); ++at_.step, went_ = true)
       if (!go(round_->steps[at_.step], at_.chunk)) return false;
     if (at_.trip == round_->trips && at_.next_round(program))
       round_ = &rounds_.get(*binding_, at_.section, at_.round);

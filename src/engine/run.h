@@ -49,6 +49,8 @@ class Run {
   // Mismatch, InvalidArgument (a peer's buffer is not symmetric), Aborted (a peer's buffer may have
   // changed since it was read).
   bool advance(Pace pace = Pace::kFree);
+  // Whether anything went since this was last asked.
+  bool went() { return std::exchange(went_, false); }
   // Whether the last advance() ended for its pace: nothing blocks the run.
   bool paused() const { return paused_; }
 
@@ -143,7 +145,7 @@ class Run {
   Rounds rounds_;
   const Round* round_ = nullptr;  // that it stands in
   int blocked_on_ = -1;
-  bool paused_ = false;
+  bool paused_ = false, went_ = false;
   bool read_in_place_ = false;  // a peer's buffer was read
 
   // The own slot of a channel that is filled and not yet sent.

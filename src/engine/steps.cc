@@ -158,9 +158,10 @@ kernels::Filling Run::filling(const Operand& target, const Operand& from) const 
 }
 
 bool Run::puts_are_read() {
-  std::erase_if(unread_puts_, [&](const UnreadPut& put) {
-    return lane_->endpoint.settled(put.peer, put.channel, put.number, put.bytes);
-  });
+  if (std::erase_if(unread_puts_, [&](const UnreadPut& put) {
+        return lane_->endpoint.settled(put.peer, put.channel, put.number, put.bytes);
+      }))
+    went_ = true;
   if (!unread_puts_.empty()) blocked_on_ = unread_puts_.front().peer;
   return unread_puts_.empty();
 }

@@ -72,7 +72,7 @@ TEST(SelectorLengths, HowFarARootIsAhead) {
   }
 }
 
-// One that outgrows the caches goes through slots, in symmetric memory as well.
+// One that outgrows the caches has chunks of its own, unless it is worked on in place.
 TEST(SelectorLengths, LongBroadcasts) {
   Settings settings{.lengths = {.broadcast_ahead = 256 << 10,
                                 .long_broadcast = 16 << 20,
@@ -86,6 +86,9 @@ TEST(SelectorLengths, LongBroadcasts) {
   }
   just_shorter.symmetric = call.symmetric = true;
   EXPECT_EQ(chosen(2, just_shorter, settings), "broadcast/one_shot(chunk=1M)");
+  EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot(chunk=1M)");
+  EXPECT_EQ(chosen(3, call, settings), "broadcast/one_shot(slots=4,chunk=512K)");
+  settings.lengths.broadcast_in_place = kNever;
   EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot(slots=4,chunk=512K)");
   settings.crowded = true;
   EXPECT_EQ(chosen(2, call, settings), "broadcast/one_shot");
@@ -179,8 +182,8 @@ TEST(SelectorLengths, OfTheRuleForIntels) {
         {kAllreduce, 100 << 20, "allreduce/two_shot(chunk=64K)"},
         {Collective::kAlltoall, (4 << 20) - 8, "alltoall/direct"},
         {Collective::kAlltoall, 4 << 20, "alltoall/direct(ahead=7)"},
-        {Collective::kBroadcast, (16 << 20) - 4, "broadcast/one_shot(slots=8)"},
-        {Collective::kBroadcast, 16 << 20, "broadcast/one_shot(slots=16,chunk=128K)"}}) {
+        {Collective::kBroadcast, (8 << 20) - 4, "broadcast/one_shot(slots=8)"},
+        {Collective::kBroadcast, 8 << 20, "broadcast/one_shot(slots=16,chunk=128K)"}}) {
     const std::size_t block = c.collective == Collective::kAlltoall ? c.bytes / 2 : c.bytes;
     EXPECT_EQ(chosen(2, call_of(c.collective, block), settings), c.choice);
   }
