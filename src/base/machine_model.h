@@ -46,6 +46,8 @@ struct Lengths {
   // Shorter messages are sent as if symmetric memory were ordinary, unless the plan reaches into
   // it.
   std::size_t symmetric_from = 0;
+  // Shorter allgathers and alltoalls of two ranks as well.
+  std::size_t moved_from = 0;
   // Longer broadcasts and reductions as well, until they are worked on in place.
   std::size_t loaded_to = kNever;
 

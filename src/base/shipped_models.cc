@@ -120,6 +120,7 @@ constexpr Lengths intel_lengths() {
   lengths.long_broadcast_chunk = 128_K;
   lengths.long_exchange = 4_M;
   lengths.long_in_place = 64_M;
+  lengths.moved_from = 2 * 64_K + 1;  // blocks that one lent slot holds
   return lengths;
 }
 // Only long own outputs are filled past the caches, as on Sapphire Rapids. Own memory is filled in
@@ -173,6 +174,7 @@ constexpr NumberField<Lengths> kLengthFields[] = {
     {"reduce_in_place", &Lengths::reduce_in_place},
     {"broadcast_in_place", &Lengths::broadcast_in_place},
     {"symmetric_from", &Lengths::symmetric_from},
+    {"moved_from", &Lengths::moved_from},
     {"loaded_to", &Lengths::loaded_to},
 };
 

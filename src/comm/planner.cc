@@ -84,6 +84,8 @@ std::size_t longest(const Binding& binding) {
 // Whether symmetric memory is worth it for a message of so many bytes.
 bool uses_symmetric(Collective collective, int ranks, std::size_t bytes, const Lengths& lengths) {
   if (bytes < lengths.symmetric_from) return false;
+  const bool moves = collective == Collective::kAllgather || collective == Collective::kAlltoall;
+  if (ranks == 2 && moves) return bytes >= lengths.moved_from;
   const bool broadcast = collective == Collective::kBroadcast;
   if (!broadcast && collective != Collective::kReduce) return true;
   const std::size_t in_place = broadcast ? lengths.broadcast_in_place : lengths.reduce_in_place;

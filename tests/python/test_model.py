@@ -180,7 +180,8 @@ def symmetric_calls(job, sizes):
         {"symmetric_from": 10_000, "loaded_to": 60_000, "reduce_in_place": 400_000,
          "broadcast_in_place": 300_000, "allreduce_in_place": 20_000, "symmetric_one_shot": 8000},
         {"broadcast_in_place": 8000, "long_broadcast": 60_000, "long_broadcast_chunk": 16_000},
-        {"symmetric_from": 5000, "moved_chunk": 4096, "loaded_chunk": 100_000},
+        {"symmetric_from": 5000, "moved_from": 20_000, "moved_chunk": 4096,
+         "loaded_chunk": 100_000},
     ],
 )  # fmt: skip
 def test_symmetric_memory_gives_the_same_wherever_it_is_used(tmp_path, ranks, lengths):

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "fabric/inprocess/inprocess_fabric.h"
 #include "weft/registry.h"
 
 namespace weft {
@@ -64,6 +67,50 @@ TEST(PlanCache, KnowsWhetherSomeRankWorksInAnothersBuffers) {
   EXPECT_FALSE(reaches("two_shot", Collective::kAllreduce));
   EXPECT_FALSE(reaches("one_shot", Collective::kBroadcast));
   EXPECT_FALSE(reaches("direct", Collective::kAlltoall));
+}
+
+// Lengths are of the longer buffer. Broadcasts and reductions are worked on in place by two ranks
+// only.
+TEST(Planner, UsesSymmetricMemoryByLengthAndCollective) {
+  const Lengths lengths{.long_broadcast = 8000,
+                        .reduce_in_place = 6000,
+                        .broadcast_in_place = 7000,
+                        .symmetric_from = 1000,
+                        .moved_from = 2000,
+                        .loaded_to = 4000};
+  struct Case {
+    Collective collective;
+    std::vector<std::size_t> used_by_two, used_by_three;  // of the bytes below
+  };
+  const std::size_t all_bytes[] = {960, 1200, 2400, 4800, 6000, 7200, 9600};
+  for (const Case& c : {Case{Collective::kAllreduce,
+                             {1200, 2400, 4800, 6000, 7200, 9600},
+                             {1200, 2400, 4800, 6000, 7200, 9600}},
+                        {Collective::kAlltoall,
+                         {2400, 4800, 6000, 7200, 9600},
+                         {1200, 2400, 4800, 6000, 7200, 9600}},
+                        {Collective::kAllgather,
+                         {2400, 4800, 6000, 7200, 9600},
+                         {1200, 2400, 4800, 6000, 7200, 9600}},
+                        {Collective::kReduce, {1200, 2400, 6000, 7200, 9600}, {1200, 2400}},
+                        {Collective::kBroadcast, {1200, 2400, 7200, 9600}, {1200, 2400}}}) {
+    for (const int ranks : {2, 3}) {
+      Planner planner(0, ranks, {.lengths = lengths, .place = std::vector<int>(ranks)},
+                      make_inprocess_fabric());
+      std::vector<std::size_t> used;
+      for (const std::size_t bytes : all_bytes) {
+        std::vector<float> in(bytes / 4), out(bytes / 4);
+        const bool blocks =
+            c.collective == Collective::kAlltoall || c.collective == Collective::kAllgather;
+        const std::size_t count = blocks ? bytes / 4 / static_cast<std::size_t>(ranks) : bytes / 4;
+        Binding binding;
+        planner.bind({c.collective, in.data(), out.data(), count, DType::kF32}, binding);
+        if (binding.symmetric) used.push_back(bytes);
+      }
+      EXPECT_EQ(used, ranks == 2 ? c.used_by_two : c.used_by_three)
+          << name_of(c.collective) << " of " << ranks;
+    }
+  }
 }
 
 }  // namespace
