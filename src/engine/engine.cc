@@ -17,7 +17,7 @@ constexpr std::chrono::microseconds kSpins{50};
 // If ranks share cores, a turn comes back within some yields; to be woken costs two changes of
 // process more, and across hosts the driver's thread as well.
 constexpr int kYields = 500;
-constexpr int kLookEvery = 256, kClockEvery = 8;
+constexpr int kLookEvery = 256;
 constexpr std::chrono::milliseconds kInterruptEvery{20};
 
 void pause() {

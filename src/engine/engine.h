@@ -32,6 +32,8 @@ class Patience {
   // Nothing could go. True when it is time to look at clocks and peers. Throws what `interrupt`
   // throws.
   bool relax();
+  // Whether it matters now if something went, which takes time to find out.
+  bool asks() const { return idle_ > 0 && idle_ % kClockEvery == 0; }
   // Something went.
   void moved() {
     if (announced_) fabric_.retire();
@@ -40,6 +42,7 @@ class Patience {
   }
 
  private:
+  static constexpr int kClockEvery = 8;
   bool wait();
   bool spins();
   void interrupt();
@@ -105,6 +108,9 @@ class Engine {
   void expect_crowd();
   // More ranks than cores: a rank that spins takes the core from the one it waits for.
   bool crowded() const { return crowded_.load(std::memory_order_relaxed); }
+  // Whether a rank waits anew once part of its call went. Not where ranks share cores: who has to
+  // wait again gives its core away sooner.
+  bool renews_waits() const { return !crowded(); }
 
  private:
   class Waiter;

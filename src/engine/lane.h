@@ -103,9 +103,6 @@ class Lane : public Driven, private ArenaPool::Holder {
     bool started = false;
   };
 
-  // Whether a run that waits has gone on since it last waited. Where ranks share cores that does
-  // not count: who waits for the second time in a call gives its core away sooner.
-  bool went_on() { return run_.went() && !engine_->crowded(); }
   // acquire, release: all that an owner did is done for the next, whatever thread that is. An
   // owner and a submitter may miss each other's store; the progress thread then tries again.
   bool try_own() { return !owned_.exchange(true, std::memory_order_acquire); }

@@ -71,7 +71,7 @@ LaneState::LaneState(Endpoint& endpoint, int members)
   while (at_.section < program.size()) {
     const std::size_t end =
         pace == Pace::kFree ? round_->trips : std::min(at_.trip + 1, round_->trips);
-    for (; at_.settle(*round_, end); ++at_.step, went_ = true)
+    for (; at_.settle(*round_, end); ++at_.step)
       if (!go(round_->steps[at_.step], at_.chunk)) return false;
     if (at_.trip == round_->trips && at_.next_round(program))
       round_ = &rounds_.get(*binding_, at_.section, at_.round);
@@ -82,6 +82,13 @@ LaneState::LaneState(Endpoint& endpoint, int members)
   if (read_in_place_) confirm_reads();
   blocked_on_ = lane_->endpoint.end(Outcome::kDone);
   return blocked_on_ == Endpoint::kNobody;
+}
+
+bool Run::went() {
+  const bool went = at_ != seen_at_ || unread_puts_.size() != seen_unread_;
+  seen_at_ = at_;
+  seen_unread_ = unread_puts_.size();
+  return went;
 }
 
 void Run::refuse(const std::string& what) const {

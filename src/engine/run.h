@@ -50,7 +50,7 @@ class Run {
   // changed since it was read).
   bool advance(Pace pace = Pace::kFree);
   // Whether anything went since this was last asked.
-  bool went() { return std::exchange(went_, false); }
+  bool went();
   // Whether the last advance() ended for its pace: nothing blocks the run.
   bool paused() const { return paused_; }
 
@@ -142,10 +142,12 @@ class Run {
   int rank_ = 0;
 
   Position at_;
+  Position seen_at_;  // by went()
+  std::size_t seen_unread_ = 0;
   Rounds rounds_;
   const Round* round_ = nullptr;  // that it stands in
   int blocked_on_ = -1;
-  bool paused_ = false, went_ = false;
+  bool paused_ = false;
   bool read_in_place_ = false;  // a peer's buffer was read
 
   // The own slot of a channel that is filled and not yet sent.

@@ -158,10 +158,9 @@ kernels::Filling Run::filling(const Operand& target, const Operand& from) const 
 }
 
 bool Run::puts_are_read() {
-  if (std::erase_if(unread_puts_, [&](const UnreadPut& put) {
-        return lane_->endpoint.settled(put.peer, put.channel, put.number, put.bytes);
-      }))
-    went_ = true;
+  std::erase_if(unread_puts_, [&](const UnreadPut& put) {
+    return lane_->endpoint.settled(put.peer, put.channel, put.number, put.bytes);
+  });
   if (!unread_puts_.empty()) blocked_on_ = unread_puts_.front().peer;
   return unread_puts_.empty();
 }

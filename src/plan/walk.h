@@ -50,6 +50,7 @@ struct Position {
   int round = 0;
   std::size_t trip = 0, step = 0;
   std::size_t chunk = 0;  // that the step at hand works on
+  bool operator==(const Position&) const = default;
 
   // Goes on to the next step of `now`, its round, that runs before trip `end`, from where it
   // stands. False: it stands at the beginning of that trip. With `end` = now.trips the round is

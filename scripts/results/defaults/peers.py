@@ -20,7 +20,8 @@ ROUNDS = 10
 SECONDS = 0.05  # of a case in a round
 SKETCH_FROM = 16 << 10  # bytes: below, its threads' start and its halves say nothing
 # Slots, chunks and copy loops of the sketch, of which the quickest counts, size by size.
-SKETCHES = (
+SKETCHES: dict[str, tuple[str, ...]] = {}
+SKETCHES["allreduce"] = (
     "slots=64,chunk=16K,fetch=plain",
     "slots=16,chunk=64K,fetch=plain",
     "slots=4,chunk=256K,fetch=plain",
@@ -30,11 +31,20 @@ SKETCHES = (
     "slots=4,chunk=16K,send=fetching,fetch=parts,lent=1",
     "slots=2,chunk=64K,send=fetching,fetch=parts,lent=1",
 )
+SKETCHES["alltoall"] = (
+    "slots=4,chunk=16K,fetch=string,result=string,lent=1",
+    "slots=2,chunk=64K,fetch=string,result=string,lent=1",
+    "slots=2,chunk=64K,send=string,fetch=parts,result=parts,lent=1",
+    "slots=2,chunk=64K,send=fetching,fetch=parts,result=parts,lent=1",
+    "slots=2,chunk=128K,send=fetching,fetch=parts,result=parts,lent=1",
+    "slots=8,chunk=64K,lag=7,send=fetching,fetch=parts,result=parts",
+    "slots=8,chunk=64K,lag=7,send=fetching,fetch=stream,result=stream",
+)
 _PROGRAM = Path(__file__).resolve().parents[3] / "build" / "package" / "bench_sketch"
 
 
 def sketch() -> Library:
-    """benchmarks/sketch.cc, an allreduce."""
+    """benchmarks/sketch.cc, an allreduce or an alltoall."""
 
     def launch(ranks: int, directory: Path) -> Launch:
         return Launch([[str(_PROGRAM), str(directory)]], {})
@@ -72,14 +82,13 @@ def _ways(
     weft = weft_library("core")
     ways = {"weft": (weft, plain), "weft, symmetric": (weft, symmetric), "limit": (limit(), plain)}
     ways |= {name: (library, plain) for name, library in PEERS.items()}
-    if collective == "allreduce":
-        for choice in SKETCHES:
-            chosen = {
-                n: dataclasses.replace(case, algorithm=choice)
-                for n, case in plain.items()
-                if n >= SKETCH_FROM
-            }
-            ways[f"sketch {choice}"] = (sketch(), chosen)
+    for choice in SKETCHES.get(collective, ()):
+        chosen = {
+            n: dataclasses.replace(case, algorithm=choice)
+            for n, case in plain.items()
+            if n >= SKETCH_FROM
+        }
+        ways[f"sketch {choice}"] = (sketch(), chosen)
     return ways
 
 
