@@ -82,15 +82,20 @@ std::size_t longest(const Binding& binding) {
 }
 
 // Whether symmetric memory is worth it for a message of so many bytes.
-bool uses_symmetric(Collective collective, int ranks, std::size_t bytes, const Lengths& lengths) {
+bool uses_symmetric(const Call& call, int ranks, std::size_t bytes, const Lengths& lengths) {
   if (bytes < lengths.symmetric_from) return false;
-  const bool moves = collective == Collective::kAllgather || collective == Collective::kAlltoall;
-  if (ranks == 2 && moves) return bytes >= lengths.moved_from;
-  const bool broadcast = collective == Collective::kBroadcast;
-  if (!broadcast && collective != Collective::kReduce) return true;
-  const std::size_t in_place = broadcast ? lengths.broadcast_in_place : lengths.reduce_in_place;
-  if (ranks == 2 && bytes >= in_place) return true;
-  return bytes <= lengths.loaded_to && !(broadcast && bytes >= lengths.long_broadcast);
+  switch (call.collective) {
+    case Collective::kAllgather:
+    case Collective::kAlltoall:
+      return ranks != 2 || bytes >= lengths.moved_from;
+    case Collective::kReduce:
+      return bytes <= lengths.loaded_to || bytes >= lengths.reduce_in_place;
+    case Collective::kBroadcast:
+      if (ranks == 2 && call.symmetric && bytes >= lengths.broadcast_in_place) return true;
+      return bytes <= lengths.loaded_to && bytes < lengths.long_broadcast;
+    default:
+      return true;
+  }
 }
 
 }  // namespace
@@ -135,8 +140,7 @@ void Planner::bind(const Call& call, Binding& binding) {
   binding.wire = size_of(wire_of(call.dtype));
   cut(call, shape, use->chunk, binding);
   binding.symmetric =
-      reaches ||
-      uses_symmetric(call.collective, size_, longest(binding) * binding.element, chunks_.lengths);
+      reaches || uses_symmetric(call, size_, longest(binding) * binding.element, chunks_.lengths);
   binding.reduce = kernels::find_reduce(call.dtype, call.op);
   binding.reduce_narrow = narrow_reduce(shape, call);
   binding.scale = call.op == ReduceOp::kAvg         ? 1.0 / size_

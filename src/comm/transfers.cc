@@ -147,7 +147,8 @@ bool PointToPoint::transfer(std::deque<Owned>& queue, bool look, Pace pace, Fini
       if (first.run->paused()) return true;
       if (look || endpoint_->troubled())
         examine(*first.run, *endpoint_, me_, members_, 0, first.deadline, first.state->timeout);
-      return moved || (first.run->went() && engine_->renews_waits());
+      if (first.run->went()) engine_->note_progress();
+      return moved;
     }
     Owned done = std::move(queue.front());
     queue.pop_front();

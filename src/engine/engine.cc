@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/placement.h"
 
@@ -183,7 +184,7 @@ bool Engine::drive_until(const std::function<bool()>& done, Clock::time_point de
   Waiter waiter(*this);
   Patience patience(*fabric_, crowded(), interrupt);
   bool look = false, other = false;
-  unsigned moves = 0;
+  unsigned moves = 0, seen = progress_.load(std::memory_order_relaxed);
   while (!done()) {
     if (drive(look, other)) {
       patience.moved();
@@ -191,10 +192,13 @@ bool Engine::drive_until(const std::function<bool()>& done, Clock::time_point de
       continue;
     }
     if (done()) break;
-    if (other)  // which may have passed our lane by: that is no time to sleep
+    if (other) {  // which may have passed our lane by: that is no time to sleep
       sched_yield();
-    else
+    } else {
+      const unsigned now = progress_.load(std::memory_order_relaxed);
+      if (patience.asks() && now != std::exchange(seen, now)) patience.moved();
       look = patience.relax();
+    }
     if ((look || other) && Clock::now() > deadline) return false;
   }
   return true;

@@ -32,7 +32,8 @@ class Patience {
   // Nothing could go. True when it is time to look at clocks and peers. Throws what `interrupt`
   // throws.
   bool relax();
-  // Whether it matters now if something went, which takes time to find out.
+  // Whether it matters now if a part of something went, which takes time to find out. It does not
+  // where ranks share cores: a rank that waits again then gives its core away sooner.
   bool asks() const { return idle_ > 0 && idle_ % kClockEvery == 0; }
   // Something went.
   void moved() {
@@ -108,9 +109,8 @@ class Engine {
   void expect_crowd();
   // More ranks than cores: a rank that spins takes the core from the one it waits for.
   bool crowded() const { return crowded_.load(std::memory_order_relaxed); }
-  // Whether a rank waits anew once part of its call went. Not where ranks share cores: who has to
-  // wait again gives its core away sooner.
-  bool renews_waits() const { return !crowded(); }
+  // A part of what is driven went, and waits again. The driver's thread says so.
+  void note_progress() { progress_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   class Waiter;
@@ -122,6 +122,7 @@ class Engine {
   std::shared_ptr<Fabric> fabric_;
   ArenaPool arenas_;
   std::atomic<bool> crowded_{false};
+  std::atomic<unsigned> progress_{0};  // relaxed: who waits for long misses none for long
 
   std::mutex driving_;  // held while stepping
   Turns turns_;         // under driving_

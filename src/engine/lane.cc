@@ -64,7 +64,7 @@ SymmetricBlock Lane::give_idle() {
     auto deadline = Clock::now() + timeout;
     Patience patience(*engine_->fabric(), engine_->crowded(), interrupt_);
     while (!run_.advance()) {
-      if (patience.asks() && run_.went() && engine_->renews_waits()) patience.moved();
+      if (patience.asks() && run_.went()) patience.moved();
       if (patience.relax() || endpoint_->troubled())
         examine(run_, *endpoint_, me_, members_, sequence, deadline, timeout);
     }
@@ -135,7 +135,8 @@ bool Lane::step(bool look, Pace pace, Finished& finished) {
         task->started = moved = true;
       }
       if (!run_.advance(pace)) {
-        moved |= run_.paused() || (run_.went() && engine_->renews_waits());
+        if (run_.went()) engine_->note_progress();
+        moved |= run_.paused();
         if (!run_.paused() && (look || endpoint_->troubled()))
           examine(run_, *endpoint_, me_, members_, task->sequence, task->deadline,
                   task->state->timeout);

@@ -49,7 +49,7 @@ class Run {
   // Mismatch, InvalidArgument (a peer's buffer is not symmetric), Aborted (a peer's buffer may have
   // changed since it was read).
   bool advance(Pace pace = Pace::kFree);
-  // Whether anything went since this was last asked.
+  // Whether anything went since this was last asked; of a new run also if nothing did.
   bool went();
   // Whether the last advance() ended for its pace: nothing blocks the run.
   bool paused() const { return paused_; }

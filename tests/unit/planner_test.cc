@@ -69,8 +69,8 @@ TEST(PlanCache, KnowsWhetherSomeRankWorksInAnothersBuffers) {
   EXPECT_FALSE(reaches("direct", Collective::kAlltoall));
 }
 
-// Lengths are of the longer buffer. Broadcasts and reductions are worked on in place by two ranks
-// only.
+// Lengths are of the longer buffer. Broadcasts are worked on in place by two ranks only, which both
+// know that their buffers are symmetric.
 TEST(Planner, UsesSymmetricMemoryByLengthAndCollective) {
   const Lengths lengths{.long_broadcast = 8000,
                         .reduce_in_place = 6000,
@@ -81,19 +81,22 @@ TEST(Planner, UsesSymmetricMemoryByLengthAndCollective) {
   struct Case {
     Collective collective;
     std::vector<std::size_t> used_by_two, used_by_three;  // of the bytes below
+    bool declared = true;
   };
   const std::size_t all_bytes[] = {960, 1200, 2400, 4800, 6000, 7200, 9600};
-  for (const Case& c : {Case{Collective::kAllreduce,
-                             {1200, 2400, 4800, 6000, 7200, 9600},
-                             {1200, 2400, 4800, 6000, 7200, 9600}},
-                        {Collective::kAlltoall,
-                         {2400, 4800, 6000, 7200, 9600},
-                         {1200, 2400, 4800, 6000, 7200, 9600}},
-                        {Collective::kAllgather,
-                         {2400, 4800, 6000, 7200, 9600},
-                         {1200, 2400, 4800, 6000, 7200, 9600}},
-                        {Collective::kReduce, {1200, 2400, 6000, 7200, 9600}, {1200, 2400}},
-                        {Collective::kBroadcast, {1200, 2400, 7200, 9600}, {1200, 2400}}}) {
+  for (const Case& c :
+       {Case{Collective::kAllreduce,
+             {1200, 2400, 4800, 6000, 7200, 9600},
+             {1200, 2400, 4800, 6000, 7200, 9600}},
+        {Collective::kAlltoall,
+         {2400, 4800, 6000, 7200, 9600},
+         {1200, 2400, 4800, 6000, 7200, 9600}},
+        {Collective::kAllgather,
+         {2400, 4800, 6000, 7200, 9600},
+         {1200, 2400, 4800, 6000, 7200, 9600}},
+        {Collective::kReduce, {1200, 2400, 6000, 7200, 9600}, {1200, 2400, 6000, 7200, 9600}},
+        {Collective::kBroadcast, {1200, 2400, 7200, 9600}, {1200, 2400}},
+        {Collective::kBroadcast, {1200, 2400}, {1200, 2400}, false}}) {
     for (const int ranks : {2, 3}) {
       Planner planner(0, ranks, {.lengths = lengths, .place = std::vector<int>(ranks)},
                       make_inprocess_fabric());
@@ -104,7 +107,9 @@ TEST(Planner, UsesSymmetricMemoryByLengthAndCollective) {
             c.collective == Collective::kAlltoall || c.collective == Collective::kAllgather;
         const std::size_t count = blocks ? bytes / 4 / static_cast<std::size_t>(ranks) : bytes / 4;
         Binding binding;
-        planner.bind({c.collective, in.data(), out.data(), count, DType::kF32}, binding);
+        Call call{c.collective, in.data(), out.data(), count, DType::kF32};
+        call.symmetric = c.declared;
+        planner.bind(call, binding);
         if (binding.symmetric) used.push_back(bytes);
       }
       EXPECT_EQ(used, ranks == 2 ? c.used_by_two : c.used_by_three)
