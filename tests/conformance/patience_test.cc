@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -51,41 +52,60 @@ class TurningFabric final : public InnerFabric {
   std::vector<Clock::duration> awake_{};
 };
 
-// Rank 1 sends four chunks at a time: it has no more slots.
-void gather_by_turns(bool asynchronous) {
-  constexpr std::size_t kCount = 1 << 16;
+// Rank 1 sends to rank 0, some chunks at a time: then it has no more slots. `workers` 0: the
+// callers alone drive.
+void take_turns(int workers, const std::function<void(Communicator&)>& call) {
   Turn turn;
-  const auto root = std::make_shared<TurningFabric>(0, turn);
+  const auto reader = std::make_shared<TurningFabric>(0, turn);
   const auto sender = std::make_shared<TurningFabric>(1, turn);
   bool crowded = false;
   run_ranks(
       2,
       [&](Communicator& comm) {
-        const std::vector<float> mine(kCount, static_cast<float>(comm.rank()));
-        std::vector<float> all(2 * kCount, -1.0F), expected(2 * kCount, 0.0F);
-        std::fill_n(expected.begin() + kCount, kCount, 1.0F);
-        Call call{Collective::kGather, mine.data(), all.data(), kCount, DType::kF32};
-        call.algorithm = "gather/direct(chunk=4K)";
+        if (comm.rank() == 0) crowded = comm.crowded();
         if (comm.rank() == 1) turn.await_own(1);
-        asynchronous ? comm.submit(call).wait() : comm.run(call);
+        call(comm);
         turn.end();
-        if (comm.rank() > 0) return;
-        EXPECT_EQ(all, expected);
-        crowded = comm.crowded();
       },
       [&](int rank, CommunicatorOptions& options) {
-        options.fabric = rank == 0 ? root : sender;
-        if (asynchronous) options.workers.count = 0;  // the caller alone drives
+        options.fabric = rank == 0 ? reader : sender;
+        options.workers.count = workers;
       });
   if (crowded) GTEST_SKIP() << "two ranks share a core";
-  ASSERT_GE(root->awake().size(), 2);
+  ASSERT_GE(reader->awake().size(), 2);
   // The engine looks for 50 us, or yields 500 times. After a single look it would be one.
-  for (const Clock::duration awake : root->awake()) EXPECT_GT(awake, std::chrono::microseconds(20));
+  for (const Clock::duration awake : reader->awake())
+    EXPECT_GT(awake, std::chrono::microseconds(20));
 }
 
-TEST(Patience, IsNewWheneverSomethingWent) { gather_by_turns(false); }
+void gather(Communicator& comm, bool asynchronous) {
+  constexpr std::size_t kCount = 1 << 16;
+  const std::vector<float> mine(kCount, static_cast<float>(comm.rank()));
+  std::vector<float> all(2 * kCount, -1.0F), expected(2 * kCount, 0.0F);
+  std::fill_n(expected.begin() + kCount, kCount, 1.0F);
+  Call call{Collective::kGather, mine.data(), all.data(), kCount, DType::kF32};
+  call.algorithm = "gather/direct(chunk=4K)";
+  asynchronous ? comm.submit(call).wait() : comm.run(call);
+  if (comm.rank() > 0) return;
+  EXPECT_EQ(all, expected);
+}
 
-TEST(Patience, IsNewWheneverSomethingOfAnAsynchronousCallWent) { gather_by_turns(true); }
+TEST(Patience, IsNewWheneverSomethingWent) {
+  take_turns(1, [](Communicator& comm) { gather(comm, false); });
+}
+
+TEST(Patience, IsNewWheneverSomethingOfAnAsynchronousCallWent) {
+  take_turns(0, [](Communicator& comm) { gather(comm, true); });
+}
+
+TEST(Patience, IsNewWheneverSomethingOfATransferWent) {
+  take_turns(0, [](Communicator& comm) {
+    std::vector<float> x(1 << 20, static_cast<float>(comm.rank()));
+    if (comm.rank() == 1) return comm.send(x.data(), x.size(), DType::kF32, 0);
+    comm.recv(x.data(), x.size(), DType::kF32, 1);
+    EXPECT_EQ(x, std::vector<float>(x.size(), 1.0F));
+  });
+}
 
 }  // namespace
 }  // namespace weft::testing
