@@ -1,6 +1,7 @@
 // A put: its source goes to its readers. How is the fabric's business. A copy into a slot that is
 // sent next is one, too.
 #include <algorithm>
+#include <utility>
 
 #include "engine/run.h"
 
@@ -16,6 +17,7 @@ namespace weft {
   }
   out_.readers = readers_;
   out_.source = nullptr;
+  out_.late = nullptr;
   out_.bytes = out_.whole = 0;
   out_.where = {};
   out_.aimed = out_.passing = false;
@@ -44,7 +46,32 @@ namespace weft {
   out.bytes = part.count * binding_->element;
   out.source = user(step.src[0], place(now, step.dst.size()), part);
   if (out.bytes > kInlineBytes) aim(now, part, out);
+  if (at_.step > 0 && left_to_put(round_->steps[at_.step - 1], now)) {
+    terms(round_->steps[at_.step - 1], part);
+    late_ = {round_->steps[at_.step - 1].step, part.count};
+    out.late = this;
+  }
   return send_source(step, out);
+}
+
+[[gnu::hot]] bool Run::left_to_put(const Prepared& reduction, const Prepared& put) const {
+  const Step &sum = *reduction.step, &sent = *put.step;
+  return sum.verb == Verb::kReduce && sent.verb == Verb::kPut && sum.dst.size() == 1 &&
+         sent.dst.size() == 1 && sum.dst[0] == sent.src[0] && sum.lag == sent.lag &&
+         reduction.chunks == put.chunks && reduction.elements == put.elements;
+}
+
+[[gnu::hot]] bool Run::adds_up_there(const Outgoing& out) const {
+  const Reader& reader = readers_.front();
+  if (!reader.copied) return false;
+  if (reader.holds_slot) return kernels::is_plain(out.bytes, {kernels::To::kSlot, out.whole});
+  return binding_->rewrites || kernels::is_plain(out.bytes, kernels::To::kPeer);
+}
+
+[[gnu::hot]] void Run::write(std::byte* there) {
+  if (there) targets_.push_back({there, targets_[0].wide});
+  add_up(*late_.step, late_.count);
+  if (read_in_place_) confirm_reads();
 }
 
 [[gnu::hot]] bool is_put(const Step& copy, const Step& signal) {
@@ -113,7 +140,8 @@ namespace weft {
 }
 
 // What a reader may still read is noted before it is sent: a post may throw.
-[[gnu::hot]] void Run::send(const Step& step, const Outgoing& out, Slots::Spot spot) {
+[[gnu::hot]] void Run::send(const Step& step, Outgoing& out, Slots::Spot spot) {
+  if (out.late && !adds_up_there(out)) std::exchange(out.late, nullptr)->write(nullptr);
   for (const Reader& reader : out.readers) {
     ++lane_->traffic(reader.peer, out.channel).posted;
     if (out.bytes <= kInlineBytes) continue;

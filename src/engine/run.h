@@ -39,7 +39,7 @@ struct LaneState {
 };
 
 // Executes one rank's program. `advance` may be called from different threads, one at a time.
-class Run {
+class Run final : LatePayload {
  public:
   // Does not start. `rank`: own rank in the plan. The lane must hold slot memory if
   // needs_slots(binding).
@@ -78,6 +78,17 @@ class Run {
     return binding_->part(operand.buffer).total() * binding_->element;
   }
   bool reduce(const Prepared& now, std::size_t chunk);
+  // Finds what a reduction reads and writes. False: a slot is not free.
+  bool terms(const Prepared& now, const Span& part);
+  void add_up(const Step& step, std::size_t count);
+  // Whether a reduction is left to the put that comes next and sends its sum.
+  bool left_to_put(const Prepared& reduction, const Prepared& put) const;
+  // Whether the sum is written to its reader as it is added up. That saves a copy. But copies that
+  // write whole lines do not fetch them from the core that read them last, where the stores of a
+  // reduction would, unless this core has just read them itself.
+  bool adds_up_there(const Outgoing& out) const;
+  // Adds up late_, then confirms what it has read.
+  void write(std::byte* there) override;
   // targets_ = scale * (sources_ added up), rounded for narrow slots.
   void combine(std::size_t count, double scale, kernels::Order order);
   bool put(const Prepared& now, std::size_t chunk);
@@ -89,7 +100,7 @@ class Run {
   // A slot that is lent with the message; without data if it shall not be.
   Slot to_lend(const Outgoing& out) const;
   void aim(const Prepared& now, const Span& part, Outgoing& out);
-  void send(const Step& step, const Outgoing& out, Slots::Spot spot);
+  void send(const Step& step, Outgoing& out, Slots::Spot spot);
   bool signal(const Prepared& now);
   bool wait(const Prepared& now);
   void credit(const Step& step);
@@ -180,6 +191,10 @@ class Run {
 
   std::vector<kernels::Source> sources_;
   std::vector<kernels::Target> targets_;
+  struct LateSum {  // of sources_, which the put under way sends
+    const Step* step = nullptr;
+    std::size_t count = 0;
+  } late_;
 };
 
 // Throws Aborted if a member has aborted the lane, as far as that is known here.

@@ -69,8 +69,16 @@ kernels::Filling Run::filling(const Operand& target, const Operand& from) const 
 }
 
 [[gnu::hot]] bool Run::reduce(const Prepared& now, std::size_t chunk) {
+  if (at_.step + 1 < round_->steps.size() && left_to_put(now, round_->steps[at_.step + 1]))
+    return true;
+  const Span part = span(now, chunk);
+  if (!terms(now, part)) return false;
+  add_up(*now.step, part.count);
+  return true;
+}
+
+[[gnu::hot]] bool Run::terms(const Prepared& now, const Span& part) {
   const Step& step = *now.step;
-  Span part = span(now, chunk);
   if (!targets(now, part)) return false;
   sources_.clear();
   for (std::size_t i = 0; i < step.src.size(); ++i) {
@@ -82,10 +90,13 @@ kernels::Filling Run::filling(const Operand& target, const Operand& from) const 
       sources_.push_back(
           {user(from, place(now, step.dst.size() + i), part), binding_->is_wide(Width::kPlain)});
   }
-  if (part.count)
-    combine(part.count, step.last ? binding_->scale : 1.0,
-            step.tree ? kernels::Order::kTree : kernels::Order::kFromLeft);
   return true;
+}
+
+[[gnu::hot]] void Run::add_up(const Step& step, std::size_t count) {
+  if (count)
+    combine(count, step.last ? binding_->scale : 1.0,
+            step.tree ? kernels::Order::kTree : kernels::Order::kFromLeft);
 }
 
 [[gnu::hot]] void Run::combine(std::size_t count, double scale, kernels::Order order) {

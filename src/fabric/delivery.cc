@@ -4,15 +4,27 @@
 #include "weft/error.h"
 
 namespace weft {
+namespace {
+
+void write(std::byte* place, const Outgoing& out, kernels::Filling filling) {
+  if (out.late) return out.late->write(place);
+  kernels::copy(place, out.source, out.bytes, filling);
+}
+
+}  // namespace
 
 [[gnu::hot]] void stage(const Outgoing& out) {
   if (out.slot->filled) return;
-  kernels::copy(out.slot->data, out.source, out.bytes, {kernels::To::kSlot, out.whole});
+  stage(out.slot->data, out);
   out.slot->filled = true;
 }
 
-void store(std::byte* place, const Outgoing& out) {
-  kernels::copy(place, out.source, out.bytes, kernels::To::kPeer);
+[[gnu::hot]] void stage(std::byte* slot, const Outgoing& out) {
+  write(slot, out, {kernels::To::kSlot, out.whole});
+}
+
+[[gnu::hot]] void store(std::byte* place, const Outgoing& out) {
+  write(place, out, kernels::To::kPeer);
 }
 
 const std::byte* in_output(const Buffers& mine, std::uint64_t offset, std::size_t bytes) {

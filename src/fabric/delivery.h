@@ -5,8 +5,10 @@
 
 namespace weft {
 
-// Copies the payload into its slot, unless it is there.
+// Writes the payload into its slot, unless it is there.
 void stage(const Outgoing& out);
+// Into another one.
+void stage(std::byte* slot, const Outgoing& out);
 
 // Writes a payload to its place in a reader's output.
 void store(std::byte* place, const Outgoing& out);

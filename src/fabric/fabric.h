@@ -74,6 +74,17 @@ struct Buffers {
   std::span<std::byte> bytes{};  // the output itself
 };
 
+// A payload that is worked out as it is sent: what would be copied is written twice.
+class LatePayload {
+ public:
+  // Writes it where Outgoing::source points to and, unless that is null, to `there` as well. Throws
+  // Aborted if the lane was aborted and the payload may be wrong for it: then it goes to nobody.
+  virtual void write(std::byte* there) = 0;
+
+ protected:
+  ~LatePayload() = default;
+};
+
 // One reader of a put: what the engine asks for, and how the fabric will do it.
 struct Reader {
   int peer = 0;
@@ -87,6 +98,7 @@ struct Reader {
   bool holds_source = false;
   bool holds_slot = true;
   bool lent = false;           // the slot, to this reader: it comes back with a message of its own
+  bool copied = false;         // post() writes it somewhere by stage() or store(), once
   std::uint8_t transfer = 0;   // the fabric's own; 0: from the slot
   std::byte* place = nullptr;  // the fabric's own
 };
@@ -113,6 +125,7 @@ struct Outgoing {
   Buffers buffers{};  // of the call that sends it
 
   const std::byte* source = nullptr;
+  LatePayload* late = nullptr;  // set: not at the source yet. For one reader, whose is `copied`
   std::size_t bytes = 0;
   std::size_t whole = 0;  // of the caller's buffer that the source is a part of; 0: unknown
   Location where{};       // of the source, where it is symmetric memory

@@ -23,9 +23,13 @@ class Copier {
 
   Copier(const CopyProfile& profile, const Table& table) : profile_(profile), table_(table) {}
 
-  void copy(void* dst, const void* src, std::size_t bytes, Filling filling) const {
+  CopyLoop loop(std::size_t bytes, Filling filling) const {
     const CopyRule& rule = profile_.rules[static_cast<std::size_t>(filling.to)];
-    const CopyLoop loop = rule.loop(bytes, std::max(filling.whole, bytes));
+    return rule.loop(bytes, std::max(filling.whole, bytes));
+  }
+
+  void copy(void* dst, const void* src, std::size_t bytes, Filling filling) const {
+    const CopyLoop loop = this->loop(bytes, filling);
     if (loop == CopyLoop::kStream) return table_.copy_stream(dst, src, bytes);
     if (loop == CopyLoop::kParts) return table_.copy_parts(dst, src, bytes);
 #if defined(__x86_64__)
@@ -44,6 +48,10 @@ class Copier {
 
 void copy_many(void* dst, const void* src, std::size_t bytes, Filling filling) {
   if (dst != src) Copier::chosen().copy(dst, src, bytes, filling);
+}
+
+bool is_plain(std::size_t bytes, Filling filling) {
+  return Copier::chosen().loop(bytes, filling) == CopyLoop::kPlain;
 }
 
 void copy(CopyTarget first, CopyTarget second, const void* src, std::size_t bytes) {

@@ -89,4 +89,7 @@ struct CopyTarget {
 };
 void copy(CopyTarget first, CopyTarget second, const void* src, std::size_t bytes);
 
+// Whether copy() takes plain vector loops for it. Their stores cost what those of a reduction do.
+bool is_plain(std::size_t bytes, Filling filling);
+
 }  // namespace weft::kernels

@@ -1,9 +1,9 @@
 // Slots that go to their reader with a message, and come back with one of the reader's own.
 #include <algorithm>
 
+#include "fabric/delivery.h"
 #include "fabric/shm/endpoint.h"
 #include "fabric/shm/stores.h"
-#include "kernels/copy.h"
 
 namespace weft::shm {
 
@@ -25,8 +25,7 @@ namespace weft::shm {
   reader.holds_slot = reader.lent = false;
   reader.output = loan.where;
   // It was read here, so it is mapped, and nothing waits.
-  kernels::copy(reach(reader.peer, loan.where, out.bytes), out.source, out.bytes,
-                {kernels::To::kSlot, out.whole});
+  stage(reach(reader.peer, loan.where, out.bytes), out);
   send(out, reader);
   return true;
 }

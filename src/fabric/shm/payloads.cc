@@ -54,6 +54,7 @@ bool any(const Outgoing& out, Transfer transfer) {
     reader.transfer = static_cast<std::uint8_t>(transfer);
     reader.holds_source = transfer == Transfer::kLoaded;
     reader.holds_slot = transfer == Transfer::kStaged || reader.lent;
+    reader.copied = transfer == Transfer::kStored ? reader.place != nullptr : reader.holds_slot;
   }
 }
 

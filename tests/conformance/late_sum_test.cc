@@ -1,0 +1,179 @@
+// A sum that the next step sends is added up as it is sent, into the reader's memory too: once,
+// and to nobody if what it was made of is no longer right.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "plan/partition.h"
+#include "support/ranks.h"
+#include "weft/builder.h"
+#include "weft/error.h"
+#include "weft/registry.h"
+
+namespace weft::testing {
+namespace {
+
+// None of these plans is an allreduce. Registration proves those of fewer ranks. Ranks that a plan
+// does not name have nothing to do.
+constexpr int kRanks = 6;
+
+void register_plan(const char* name, void (*write)(Builder&)) {
+  Algorithm algorithm;
+  algorithm.name = name;
+  algorithm.collective = Collective::kAllreduce;
+  algorithm.write = [write](Builder& b) {
+    if (b.ranks() == kRanks) return write(b);
+    b.chunks([&] { b.reduce({b.output()}, {b.input()}, Builder::kLast); });
+  };
+  algorithm.refuses = [](int ranks, const Params&) {
+    return ranks == 1 || ranks == kRanks ? std::string() : "is for one rank or six";
+  };
+  register_algorithm(std::move(algorithm));
+}
+
+void take_block(Builder& b, int from, int block, int ch) {
+  b.wait(from, ch, b.output(block));
+  b.copy({b.output(block)}, b.slot(from, ch));
+  b.credit(from, ch, b.output(block));
+}
+
+// Rank 0 doubles what it has and sends it to rank 1, through one slot that is mostly taken.
+void write_through_one_slot(Builder& b) {
+  const int ch = b.channel(1);
+  b.chunks([&] {
+    if (b.rank() == 0) {
+      b.reduce({b.output(0)}, {b.input(0), b.input(0)}, Builder::kLast);
+      b.put({b.output_of(1, 0)}, b.output(0), {1}, ch);
+    } else if (b.rank() == 1) {
+      take_block(b, 0, 0, ch);
+    }
+  });
+}
+
+// Each of two doubles two blocks of four and then sends them: the sum before a put is not its own.
+void write_sums_then_puts(Builder& b) {
+  const int me = b.rank(), peer = 1 - me, ch = b.channel(4);
+  b.blocks(4, 4);
+  if (me > 1) return;
+  b.chunks([&] {
+    for (int block : {2 * me, 2 * me + 1})
+      b.reduce({b.output(block)}, {b.input(block), b.input(block)}, Builder::kLast);
+    for (int block : {2 * me, 2 * me + 1})
+      b.put({b.output_of(peer, block)}, b.output(block), {peer}, ch);
+    for (int block : {2 * peer, 2 * peer + 1}) take_block(b, peer, block, ch);
+  });
+}
+
+// Twice what the sender has: rank 0, or of the second half rank 1.
+void expect_doubled(Communicator& comm, const std::string& algorithm, bool halves, bool symmetric,
+                    bool in_place) {
+  for (std::size_t count : {0, 3, 1000, 100'003}) {
+    std::shared_ptr<void> shared;
+    std::vector<float> own(count), other(count);
+    float* in = own.data();
+    if (symmetric) {
+      shared = symmetric_alloc(*comm.fabric(), std::max<std::size_t>(count, 1) * sizeof(float));
+      in = static_cast<float*>(shared.get());
+    }
+    float* const out = in_place ? in : other.data();
+    for (int turn = 0; turn < 3; ++turn) {
+      const auto value = [&](int rank, std::size_t i) {
+        return static_cast<float>(100 * turn + rank + static_cast<int>(i % 7));
+      };
+      for (std::size_t i = 0; i < count; ++i) in[i] = value(comm.rank(), i);
+      Call call{Collective::kAllreduce, in, out, count, DType::kF32};
+      call.algorithm = algorithm;
+      comm.run(call);
+      if (comm.rank() > 1) continue;
+      const std::size_t half = Partition::even(count, 4, 64 / sizeof(float)).offset(2);
+      for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(out[i], 2 * value(halves && i >= half ? 1 : 0, i))
+            << algorithm << " of " << count << ", element " << i << ", rank " << comm.rank()
+            << (symmetric ? ", symmetric" : "") << (in_place ? ", in place" : "");
+    }
+  }
+}
+
+TEST(LateSum, IsAddedUpOnceAndForItsOwnPut) {
+  register_plan("allreduce/through_one_slot", write_through_one_slot);
+  register_plan("allreduce/sums_then_puts", write_sums_then_puts);
+  run_ranks(kRanks, [](Communicator& comm) {
+    for (bool symmetric : {false, true})
+      for (bool in_place : {true, false}) {
+        expect_doubled(comm, "allreduce/through_one_slot(chunk=4K)", false, symmetric, in_place);
+        expect_doubled(comm, "allreduce/sums_then_puts(chunk=4K)", true, symmetric, in_place);
+      }
+  });
+}
+
+// Rank 0 adds rank 1's input, where it lies, to its own, and sends the sum to rank 2.
+void write_relay(Builder& b) {
+  const int ch = b.channel(2);
+  if (b.rank() == 1 || b.rank() == 2) b.once([&] { b.signal({0}, ch); });
+  if (b.rank() == 0) {
+    b.once([&] {
+      for (int peer : {1, 2}) b.wait(peer, ch);
+      for (int peer : {1, 2}) b.credit(peer, ch);
+    });
+    b.chunks([&] {
+      b.reduce({b.output(0)}, {b.input(0), b.input_of(1, 0)}, Builder::kLast);
+      b.put({b.output_of(2, 0)}, b.output(0), {2}, ch);
+    });
+    b.once([&] { b.signal({1}, ch); });
+  } else if (b.rank() == 2) {
+    b.chunks([&] { take_block(b, 0, 0, ch); });
+  } else if (b.rank() == 1) {
+    b.once([&] {
+      b.wait(0, ch);
+      b.credit(0, ch);
+    });
+  }
+}
+
+constexpr std::size_t kBytes = 2 << 20;  // one chunk, some hundred microseconds of reading
+
+// Rank 1 aborts `delay` after it has let rank 0 read, and has its buffer back.
+void abort_during_a_sum(Communicator& comm, std::chrono::microseconds delay) {
+  const auto memory = symmetric_alloc(*comm.fabric(), kBytes);
+  auto* const mine = static_cast<std::byte*>(memory.get());
+  std::fill_n(mine, kBytes, std::byte{1});
+  Call call{Collective::kAllreduce, mine, mine, kBytes, DType::kU8};
+  call.algorithm = "allreduce/relay(chunk=2M)";
+  comm.barrier();
+  if (comm.rank() == 1) {
+    const Request request = comm.submit(call);
+    std::this_thread::sleep_for(delay);
+    comm.abort("enough");
+    std::fill_n(mine, kBytes, std::byte{9});
+    return;
+  }
+  try {
+    comm.run(call);
+  } catch (const Aborted&) {
+    return;
+  }
+  if (comm.rank() > 2) return;
+  EXPECT_EQ(std::count(mine, mine + kBytes, std::byte{2}), kBytes)
+      << "rank " << comm.rank() << ", after " << delay.count() << " us";
+}
+
+TEST(LateSum, OfAPeerThatAbortsGoesToNobody) {
+  if (kFindsRaces)
+    GTEST_SKIP() << "the owner's stores and the reader's loads are a race, as wanted";
+  register_plan("allreduce/relay", write_relay);
+  for (int delay = 0; delay < 1500; delay += 50)
+    for (const std::exception_ptr& error : try_ranks(kRanks, [&](Communicator& comm) {
+           abort_during_a_sum(comm, std::chrono::microseconds(delay));
+         })) {
+      try {
+        if (error) std::rethrow_exception(error);
+      } catch (const Aborted&) {  // by the destructor's farewell
+      }
+    }
+}
+
+}  // namespace
+}  // namespace weft::testing
