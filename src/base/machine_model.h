@@ -21,6 +21,9 @@ struct Lengths {
   std::size_t smallest_chunk = 16 << 10, largest_chunk = 64 << 10, moved_chunk = 128 << 10;
   // The same of two ranks of a node that load such chunks from symmetric memory; 0: moved_chunk.
   std::size_t loaded_chunk = 0;
+  // The same of two ranks of a node that exchange at most exchange_chunk_to bytes in ordinary
+  // memory; 0: moved_chunk.
+  std::size_t exchange_chunk = 0, exchange_chunk_to = 0;
   // An allreduce of at most so many is added up everywhere.
   std::size_t one_shot = 16 << 10, symmetric_one_shot = 16 << 10;
   // The same of two ranks of a node in ordinary memory, in chunks of allreduce_chunk. Longer ones

@@ -151,6 +151,16 @@ Row long_exchange(Collective collective, const Lengths& lengths, const char* alg
   return two;
 }
 
+// For two ranks of one node that exchange little in ordinary memory; for none if the model has no
+// chunk for it.
+Row short_exchange(Collective collective, const Lengths& lengths, const char* use) {
+  Row two = row(collective, {2, 2}, {1, lengths.exchange_chunk_to}, use);
+  two.nodes.to = 1;
+  two.symmetric = false;
+  two.use.chunk = lengths.exchange_chunk;
+  return two;
+}
+
 // For two ranks of one node: each loads its blocks from the other's symmetric memory, so that no
 // slot has to hold a chunk.
 Row loaded(Collective collective, const Lengths& lengths, const char* use) {
@@ -223,11 +233,13 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       row(C::kReduce, kAny, kAll, "reduce/binomial"),
       row(C::kReduce, kAny, kAll, "reduce/direct"),
       long_exchange(C::kAllgather, lengths, "allgather/direct"),
+      short_exchange(C::kAllgather, lengths, "allgather/direct"),
       loaded(C::kAllgather, lengths, "allgather/direct"),
       row(C::kAllgather, kFew, kAll, "allgather/direct"),
       within(C::kAllgather, kAll, "allgather/direct"),
       row(C::kAllgather, kAny, kAll, "allgather/ring"),
       long_exchange(C::kReduceScatter, lengths, "reduce_scatter/direct"),
+      short_exchange(C::kReduceScatter, lengths, "reduce_scatter/direct"),
       loaded(C::kReduceScatter, lengths, "reduce_scatter/direct"),
       row(C::kReduceScatter, kFew, kAll, "reduce_scatter/direct"),
       where_crowded(within(C::kReduceScatter, kAll, "reduce_scatter/direct")),
@@ -235,6 +247,7 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       row(C::kReduceScatter, kAny, kAll, "reduce_scatter/ring"),
       row(C::kReduceScatter, kAny, kAll, "reduce_scatter/direct"),
       long_exchange(C::kAlltoall, lengths, "alltoall/direct"),
+      short_exchange(C::kAlltoall, lengths, "alltoall/direct"),
       loaded(C::kAlltoall, lengths, "alltoall/direct"),
       row(C::kAlltoall, kFew, kAll, "alltoall/direct"),
       within(C::kAlltoall, kAll, "alltoall/direct"),

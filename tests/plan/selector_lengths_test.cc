@@ -159,6 +159,24 @@ TEST(SelectorLengths, LongExchangesOfTwoRanksSendFarAhead) {
   }
 }
 
+TEST(SelectorLengths, ShortExchangesOfTwoRanks) {
+  const Settings settings{.lengths = {.exchange_chunk = 64 << 10, .exchange_chunk_to = 512 << 10}};
+  for (const auto collective :
+       {Collective::kAllgather, Collective::kReduceScatter, Collective::kAlltoall}) {
+    Call call = call_of(collective, 256 << 10);  // of two blocks
+    const Call longer = call_of(collective, (256 << 10) + 4);
+    const std::string direct = chosen(2, call);
+    EXPECT_EQ(chosen(2, call, settings), direct + "(chunk=64K)");
+    EXPECT_EQ(chosen(2, longer, settings), direct);
+    EXPECT_EQ(chosen(3, call, settings), direct);
+    EXPECT_EQ(chosen(2, call, {.lengths = settings.lengths, .crowded = true}), direct);
+    EXPECT_EQ(chosen(2, call, {.lengths = settings.lengths, .place = {0, 1}}),
+              chosen(2, call, {.place = {0, 1}}));
+    call.symmetric = true;
+    EXPECT_EQ(chosen(2, call, settings), direct);
+  }
+}
+
 // What two ranks keep of an alltoall may have any length, and is known to one of them only.
 TEST(SelectorLengths, AnAlltoallWithCountsHasNoLength) {
   const std::vector<std::size_t> counts = {1 << 20, 1 << 20};
@@ -169,24 +187,48 @@ TEST(SelectorLengths, AnAlltoallWithCountsHasNoLength) {
   EXPECT_EQ(chosen(2, call, settings), "alltoall/direct");
 }
 
-TEST(SelectorLengths, OfTheRuleForIntels) {
-  const Settings settings{.lengths = model_named("intel")->lengths};
-  struct Case {
-    Collective collective;
-    std::size_t bytes;  // of the whole message
-    const char* choice;
-  };
-  for (const Case& c :
-       {Case{kAllreduce, 64 << 10, "allreduce/one_shot(chunk=64K)"},
-        {kAllreduce, (64 << 10) + 4, "allreduce/two_shot(chunk=64K)"},
-        {kAllreduce, 100 << 20, "allreduce/two_shot(chunk=64K)"},
-        {Collective::kAlltoall, (4 << 20) - 8, "alltoall/direct"},
-        {Collective::kAlltoall, 4 << 20, "alltoall/direct(ahead=7)"},
-        {Collective::kBroadcast, (8 << 20) - 4, "broadcast/one_shot(slots=8)"},
-        {Collective::kBroadcast, 8 << 20, "broadcast/one_shot(slots=16,chunk=128K)"}}) {
+struct Chosen {
+  Collective collective;
+  std::size_t bytes;  // of the whole message
+  const char* choice;
+};
+
+void expect_choices(const char* model, bool symmetric, const std::vector<Chosen>& table) {
+  const Settings settings{.lengths = model_named(model)->lengths};
+  for (const Chosen& c : table) {
     const std::size_t block = c.collective == Collective::kAlltoall ? c.bytes / 2 : c.bytes;
-    EXPECT_EQ(chosen(2, call_of(c.collective, block), settings), c.choice);
+    Call call = call_of(c.collective, block);
+    call.symmetric = symmetric;
+    EXPECT_EQ(chosen(2, call, settings), c.choice) << model << ", " << c.bytes;
   }
+}
+
+TEST(SelectorLengths, OfTheRuleForIntels) {
+  expect_choices("intel", false,
+                 {{kAllreduce, 64 << 10, "allreduce/one_shot(chunk=64K)"},
+                  {kAllreduce, (64 << 10) + 4, "allreduce/two_shot(chunk=64K)"},
+                  {kAllreduce, 100 << 20, "allreduce/two_shot(chunk=64K)"},
+                  {Collective::kAlltoall, (4 << 20) - 8, "alltoall/direct"},
+                  {Collective::kAlltoall, 4 << 20, "alltoall/direct(ahead=7)"},
+                  {Collective::kBroadcast, (8 << 20) - 4, "broadcast/one_shot(slots=8)"},
+                  {Collective::kBroadcast, 8 << 20, "broadcast/one_shot(slots=16,chunk=128K)"}});
+}
+
+TEST(SelectorLengths, OfZen4) {
+  expect_choices("zen4", false,
+                 {{kAllreduce, 64 << 10, "allreduce/one_shot(chunk=64K)"},
+                  {kAllreduce, 1 << 20, "allreduce/two_shot(chunk=64K)"},
+                  {kAllreduce, (1 << 20) + 4, "allreduce/two_shot"},
+                  {Collective::kAlltoall, 512 << 10, "alltoall/direct(chunk=64K)"},
+                  {Collective::kAlltoall, 1 << 20, "alltoall/direct"},
+                  {Collective::kBroadcast, 100 << 20, "broadcast/one_shot"}});
+  expect_choices("zen4", true,
+                 {{kAllreduce, 4 << 10, "allreduce/one_shot"},
+                  {kAllreduce, 8 << 10, "allreduce/direct(chunk=256K)"},
+                  {Collective::kReduce, 100 << 20, "reduce/direct"},
+                  {Collective::kAlltoall, 4 << 20, "alltoall/direct(chunk=1M)"},
+                  {Collective::kBroadcast, 16 << 10, "broadcast/one_shot"},
+                  {Collective::kBroadcast, 24 << 10, "broadcast/one_shot(chunk=1M)"}});
 }
 
 TEST(SelectorLengths, LongAllreducesInPlaceOfTwoRanks) {
