@@ -25,8 +25,8 @@ struct CopyRule {
 
   // `rep movsb` for string_from <= bytes < string_below.
   std::size_t string_from = kNever, string_below = kNever;
-  // Strings fetch pages ahead if the call's buffer has at least so many bytes. What the copy reads
-  // may have left the caches then.
+  // Strings that fetch pages ahead if the call's buffer has at least so many bytes, whatever
+  // string_from is. What the copy reads may have left the caches then.
   std::size_t fetch_from = kNever;
   // In parts from so many bytes on, in place of strings.
   std::size_t parts_from = kNever;
@@ -36,10 +36,12 @@ struct CopyRule {
   // For a copy of `bytes`, part of a buffer of `whole`. Strings may still be refused.
   CopyLoop loop(std::size_t bytes, std::size_t whole) const {
     if (bytes < std::min(string_from, kLeastLong)) return CopyLoop::kPlain;
-    if (bytes >= kLeastLong && whole >= stream_from) return CopyLoop::kStream;
-    if (bytes >= kLeastLong && bytes >= parts_from) return CopyLoop::kParts;
-    if (bytes < string_from || bytes >= string_below) return CopyLoop::kPlain;
-    return whole >= fetch_from ? CopyLoop::kFetching : CopyLoop::kString;
+    const bool is_long = bytes >= kLeastLong;
+    if (is_long && whole >= stream_from) return CopyLoop::kStream;
+    if (is_long && bytes >= parts_from) return CopyLoop::kParts;
+    if (bytes >= string_below) return CopyLoop::kPlain;
+    if (is_long && whole >= fetch_from) return CopyLoop::kFetching;
+    return bytes >= string_from ? CopyLoop::kString : CopyLoop::kPlain;
   }
 };
 

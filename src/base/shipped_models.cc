@@ -13,10 +13,12 @@ constexpr std::size_t operator""_M(unsigned long long n) { return n << 20; }
 using Rules = std::array<CopyRule, 3>;
 
 // The string instruction slows down several times where low address bits agree (glibc bug 30994).
-// Where they do not, loops were as fast on Zen 4. Outputs that outgrow the caches are filled past
-// them; on Zen 3 that was not measured.
+// Where they do not, loops were as fast on Zen 4, unless a buffer outgrows the caches, from half of
+// the third one on: then own memory is filled past them, and slots by strings. Zen 3 was not
+// measured.
 constexpr CopyProfile kZen3 = {};
-constexpr CopyProfile kZen4 = {.rules = Rules{CopyRule{.stream_from = 12_M}}};
+constexpr CopyProfile kZen4 = {
+    .rules = Rules{CopyRule{.stream_from = 16_M}, CopyRule{.fetch_from = 16_M}}, .ahead = 64};
 // Loops fetch each line of a slot from its last reader, at 8 GB/s between far cores; the string
 // instruction writes whole lines. What comes out of a slot is copied as well or better by it, too.
 constexpr CopyRule kZen5Slot = {.string_from = 2_K};
@@ -48,9 +50,10 @@ constexpr Lengths kGoldenCove = {.smallest_chunk = 32_K,
                                  .broadcast_in_place = kNever,
                                  .symmetric_from = 8_K,
                                  .loaded_to = 2_M};
-// Twice the second cache, of 512 KiB and of 1 MiB; for calls that are no longer than it.
+// Twice the second cache of 512 KiB, and three times that of 1 MiB, which a broadcast of 16 or 32
+// KiB gains by; for calls that are no longer than it.
 constexpr Reuse kZen3Reuse = {.span = 1_M, .to = 512_K};
-constexpr Reuse kZen4Reuse = {.span = 2_M, .to = 1_M, .lend_to = 64_K, .lent_span = 256_K};
+constexpr Reuse kZen4Reuse = {.span = 3_M, .to = 1_M, .lend_to = 64_K, .lent_span = 256_K};
 // At 4 MiB, chunks as short as elsewhere took 1.04 to 1.15 of the time. Shorter calls have chunks
 // that lent slots hold; docs/machine-model.md.
 constexpr Lengths kZen4Lengths = {.largest_chunk = 256_K,

@@ -65,7 +65,14 @@ namespace weft {
   const Reader& reader = readers_.front();
   if (!reader.copied) return false;
   if (reader.holds_slot) return kernels::is_plain(out.bytes, {kernels::To::kSlot, out.whole});
-  return binding_->rewrites || kernels::is_plain(out.bytes, kernels::To::kPeer);
+  // In the same peer's memory, another part of what is still to be read may lie there.
+  const std::byte* const there = reader.place;
+  const auto spared = [&](const kernels::Source& source) {
+    const auto* const from = static_cast<const std::byte*>(source.data);
+    return from == there || from + out.bytes <= there || there + out.bytes <= from;
+  };
+  return std::ranges::all_of(sources_, spared) &&
+         (binding_->rewrites || kernels::is_plain(out.bytes, kernels::To::kPeer));
 }
 
 [[gnu::hot]] void Run::write(std::byte* there) {

@@ -74,7 +74,7 @@ struct Buffers {
   std::span<std::byte> bytes{};  // the output itself
 };
 
-// A payload that is worked out as it is sent: what would be copied is written twice.
+// A payload that does not exist yet. It is worked out as it is sent, into both places at once.
 class LatePayload {
  public:
   // Writes it where Outgoing::source points to and, unless that is null, to `there` as well. Throws
@@ -100,7 +100,7 @@ struct Reader {
   bool lent = false;           // the slot, to this reader: it comes back with a message of its own
   bool copied = false;         // post() writes it somewhere by stage() or store(), once
   std::uint8_t transfer = 0;   // the fabric's own; 0: from the slot
-  std::byte* place = nullptr;  // the fabric's own
+  std::byte* place = nullptr;  // in its output, if it is copied there and not into a slot
 };
 
 // What a slot that is lent holds.

@@ -109,6 +109,51 @@ TEST(LateSum, IsAddedUpOnceAndForItsOwnPut) {
   });
 }
 
+// Rank 0 adds the first half of rank 1's input, where it lies, to its own. The sum goes a quarter
+// further on, where a part of that half lies: in one chunk, so that all has been read before.
+void write_overlapping(Builder& b) {
+  const int ch = b.channel(2);
+  b.blocks(4, 4);
+  if (b.rank() == 1) {
+    b.once([&] { b.signal({0}, ch); });
+    b.chunks([&] {
+      b.wait(0, ch, b.output(1, 2));
+      b.copy({b.output(1, 2)}, b.slot(0, ch));
+      b.credit(0, ch, b.output(1, 2));
+    });
+  } else if (b.rank() == 0) {
+    b.once([&] {
+      b.wait(1, ch);
+      b.credit(1, ch);
+    });
+    b.chunks([&] {
+      b.reduce({b.output(0, 2)}, {b.input(0, 2), b.input_of(1, 0, 2)}, Builder::kLast);
+      b.put({b.output_of(1, 1, 2)}, b.output(0, 2), {1}, ch);
+    });
+  }
+}
+
+TEST(LateSum, IsNotWrittenOverWhatIsStillToBeRead) {
+  register_plan("allreduce/overlapping", write_overlapping);
+  constexpr std::size_t kQuarter = 4096;
+  run_ranks(kRanks, [](Communicator& comm) {
+    const auto memory = symmetric_alloc(*comm.fabric(), 4 * kQuarter * sizeof(float));
+    auto* const mine = static_cast<float*>(memory.get());
+    const auto value = [](int rank, std::size_t i) {
+      return static_cast<float>(rank) * 1000 + static_cast<float>(i % 1009);
+    };
+    for (std::size_t i = 0; i < 4 * kQuarter; ++i) mine[i] = value(comm.rank(), i);
+    Call call{Collective::kAllreduce, mine, mine, 4 * kQuarter, DType::kF32};
+    call.algorithm = "allreduce/overlapping(chunk=256K)";
+    comm.run(call);
+    if (comm.rank() > 1) return;
+    for (std::size_t i = 0; i < 2 * kQuarter; ++i)
+      ASSERT_EQ(mine[i + static_cast<std::size_t>(comm.rank()) * kQuarter],
+                value(0, i) + value(1, i))
+          << "rank " << comm.rank() << ", element " << i;
+  });
+}
+
 // Rank 0 adds rank 1's input, where it lies, to its own, and sends the sum to rank 2.
 void write_relay(Builder& b) {
   const int ch = b.channel(2);

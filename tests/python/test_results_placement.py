@@ -1,7 +1,8 @@
-"""What a results script does while a host has moved its cores (scripts/results/defaults)."""
+"""What a results script does while a host has moved or shared its cores."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ NEAR, FAR = 1.0, 3.0
 def placement(monkeypatch):
     """Placement whose looks are given; the last of them stays. Ten near ones come first."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
-    from defaults.placement import Placement
+    from defaults.placement import Look, Placement
 
     def made(*looks, patience=30.0):
         left = [NEAR] * 10 + list(looks)
-        return Placement(lambda: left.pop(0) if len(left) > 1 else left[0], patience)
+        look = Look(lambda: left.pop(0) if len(left) > 1 else left[0], 2)
+        return Placement([Look(lambda: NEAR, 2), look], patience)
 
     return made
 
@@ -38,6 +40,18 @@ def test_what_was_measured_with_far_cores_is_thrown_away(placement, looks, measu
     found = placement(*looks)
     assert found.steady(lambda: next(numbers)) == measured
     assert found.counts() == {"moved": moved, "far": 0}
+
+
+def test_a_core_whose_other_half_computes_is_found_shared(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    from defaults import placement
+
+    cores = os.sched_getaffinity(0)
+    asked = []
+    monkeypatch.setattr(placement, "_counting", lambda core: asked.append(core) or 1.0 + core)
+    assert placement.shared() == 1.0 + max(asked)
+    assert asked == sorted(cores)[:2]
+    assert os.sched_getaffinity(0) == cores
 
 
 def test_cores_that_stay_far_are_counted(placement):

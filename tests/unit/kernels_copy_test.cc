@@ -151,7 +151,7 @@ TEST(Kernels, TheLoopGoesByTheCopyAndTheBuffer) {
   const CopyRule plain, strings{.string_from = 2 * kK, .string_below = 64 * kK},
       fetching{.string_from = 8 * kK, .fetch_from = 2 * kM},
       parts{.string_from = 8 * kK, .parts_from = 24 * kK, .stream_from = 24 * kM},
-      early{.parts_from = 1};
+      early{.parts_from = 1}, pages{.string_below = 64 * kK, .fetch_from = 2 * kM};
   struct Row {
     const CopyRule& rule;
     std::size_t bytes, whole;
@@ -162,7 +162,8 @@ TEST(Kernels, TheLoopGoesByTheCopyAndTheBuffer) {
                          {strings, 2 * kK, kM, CopyLoop::kString},
                          {strings, 64 * kK - 1, kM, CopyLoop::kString},
                          {strings, 64 * kK, kM, CopyLoop::kPlain},
-                         {fetching, 8 * kK - 1, 2 * kM, CopyLoop::kPlain},
+                         {fetching, 8 * kK - 1, 2 * kM - 1, CopyLoop::kPlain},
+                         {fetching, 8 * kK - 1, 2 * kM, CopyLoop::kFetching},
                          {fetching, 8 * kK, 2 * kM - 1, CopyLoop::kString},
                          {fetching, 8 * kK, 2 * kM, CopyLoop::kFetching},
                          {parts, 24 * kK - 1, 24 * kM - 1, CopyLoop::kString},
@@ -171,7 +172,11 @@ TEST(Kernels, TheLoopGoesByTheCopyAndTheBuffer) {
                          {parts, 4 * kK, 24 * kM, CopyLoop::kStream},
                          {parts, 4 * kK - 1, 24 * kM, CopyLoop::kPlain},
                          {early, 4 * kK - 1, kM, CopyLoop::kPlain},
-                         {early, 4 * kK, kM, CopyLoop::kParts}})
+                         {early, 4 * kK, kM, CopyLoop::kParts},
+                         {pages, 4 * kK - 1, 2 * kM, CopyLoop::kPlain},
+                         {pages, 4 * kK, 2 * kM - 1, CopyLoop::kPlain},
+                         {pages, 4 * kK, 2 * kM, CopyLoop::kFetching},
+                         {pages, 64 * kK, 2 * kM, CopyLoop::kPlain}})
     EXPECT_EQ(row.rule.loop(row.bytes, row.whole), row.loop) << row.bytes << " of " << row.whole;
 }
 

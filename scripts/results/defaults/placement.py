@@ -1,14 +1,16 @@
-"""Measurements with the two cores where they mostly are: hosts move virtual cores, for seconds.
+"""Measurements with the two cores as they mostly are: hosts move virtual cores, for seconds.
 
-A move makes any library several times as slow. The time of a two-core operation of 8 bytes shows
-it, without a library: it is measured before and after.
+A move makes any library several times as slow. And while another guest uses the other half of a
+core, with which it shares its units, all takes up to 1.7 of the time. Two looks without a library
+tell: before and after each measurement.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from weft.bench.cases import Case
@@ -19,51 +21,84 @@ from weft.bench.processes import burst
 Taken = TypeVar("Taken")
 _RANKS = 2
 _SECONDS = 0.01
+_TIMES = 7
 _FIRST = 10  # looks, before anything is measured
-_DOUBTED = 2  # of the quickest looks; the next one says how near the cores can be
-_FURTHER = 2  # times as long: they were moved
+_DOUBTED = 2  # of the quickest looks; the next one says how quick they can be
 
 
 def apart() -> float:
-    """Seconds of the operation."""
+    """Seconds of a two-core operation of 8 bytes: how far the cores are from each other."""
     case = Case.sized("allreduce", 8, _RANKS, "float32")
     of_ranks = [rank[0] for rank in burst(limit(), Job([case], _SECONDS, None))]
     slowest = map(max, zip(*(one.seconds for one in of_ranks), strict=True))
     return statistics.median(slowest)
 
 
-class Placement:
-    """How near the cores are, and what was measured while they were not. Not thread safe."""
+def shared() -> float:
+    """Seconds of some Python on the slower core. They grow while somebody uses its other half."""
+    mask = os.sched_getaffinity(0)
+    try:
+        return max(map(_counting, sorted(mask)[:_RANKS]))
+    finally:
+        os.sched_setaffinity(0, mask)
 
-    def __init__(self, look: Callable[[], float] = apart, patience: float = 30) -> None:
-        """`patience`: seconds until a measurement counts although the cores stay far."""
+
+def _counting(core: int) -> float:
+    os.sched_setaffinity(0, {core})
+    taken = []
+    for _ in range(_TIMES):
+        start = time.perf_counter()
+        number = 0
+        for more in range(4000):
+            number += more
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken)
+
+
+class Look:
+    """Whether something takes at most `most` times what it takes when it is quick."""
+
+    def __init__(self, measure: Callable[[], float], most: float) -> None:
+        self._measure = measure
+        self._most = most
+        self._quickest = sorted(measure() for _ in range(_FIRST))[: _DOUBTED + 1]
+
+    def passes(self) -> bool:
+        """Measures once more."""
+        seconds = self._measure()
+        self._quickest = sorted([*self._quickest, seconds])[: _DOUBTED + 1]
+        return seconds < self._most * self._quickest[-1]
+
+
+class Placement:
+    """Whether the cores are near and alone, and what was measured while not. Not thread safe."""
+
+    def __init__(self, looks: Sequence[Look] | None = None, patience: float = 30) -> None:
+        """`patience`: seconds until a measurement counts although the cores stay as they are."""
         self.moved = 0  # measurements that were thrown away
         self.far = 0  # measurements that count nevertheless
-        self._look = look
+        self._looks = [Look(shared, 1.2), Look(apart, 2)] if looks is None else looks
         self._patience = patience
-        self._quickest = sorted(look() for _ in range(_FIRST))[: _DOUBTED + 1]
-        self._near = self._is_near()
+        self._good = self._is_good()
 
     def counts(self) -> dict[str, int]:
         """Both, for a row of data."""
         return {"moved": self.moved, "far": self.far}
 
     def steady(self, measure: Callable[[], Taken]) -> Taken:
-        """What is measured with near cores before and after."""
+        """What is measured with good cores before and after."""
         end = time.monotonic() + self._patience
         while time.monotonic() < end:
-            if not self._near:
-                self._near = self._is_near()
+            if not self._good:
+                self._good = self._is_good()
                 continue
             taken = measure()
-            self._near = self._is_near()
-            if self._near:
+            self._good = self._is_good()
+            if self._good:
                 return taken
             self.moved += 1
         self.far += 1
         return measure()
 
-    def _is_near(self) -> bool:
-        seconds = self._look()
-        self._quickest = sorted([*self._quickest, seconds])[: _DOUBTED + 1]
-        return seconds < _FURTHER * self._quickest[-1]
+    def _is_good(self) -> bool:
+        return all(look.passes() for look in self._looks)
