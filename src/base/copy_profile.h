@@ -25,8 +25,8 @@ struct CopyRule {
 
   // `rep movsb` for string_from <= bytes < string_below.
   std::size_t string_from = kNever, string_below = kNever;
-  // Strings that fetch pages ahead if the call's buffer has at least so many bytes, whatever
-  // string_from is. What the copy reads may have left the caches then.
+  // Strings fetch pages ahead if the call's buffer has at least so many bytes. What the copy reads
+  // may have left the caches then. Without string_from they are for such buffers alone.
   std::size_t fetch_from = kNever;
   // In parts from so many bytes on, in place of strings.
   std::size_t parts_from = kNever;
@@ -40,8 +40,10 @@ struct CopyRule {
     if (is_long && whole >= stream_from) return CopyLoop::kStream;
     if (is_long && bytes >= parts_from) return CopyLoop::kParts;
     if (bytes >= string_below) return CopyLoop::kPlain;
-    if (is_long && whole >= fetch_from) return CopyLoop::kFetching;
-    return bytes >= string_from ? CopyLoop::kString : CopyLoop::kPlain;
+    const bool fetches = whole >= fetch_from;
+    if (string_from == kNever) return is_long && fetches ? CopyLoop::kFetching : CopyLoop::kPlain;
+    if (bytes < string_from) return CopyLoop::kPlain;
+    return fetches ? CopyLoop::kFetching : CopyLoop::kString;
   }
 };
 

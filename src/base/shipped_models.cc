@@ -145,7 +145,7 @@ CopyProfile intel_copies(const Processor& processor) {
   CopyProfile copies = copies_by_rule(processor, kNever);
   copies.rules[0].stream_from = 24_M;
   copies.rules[0].parts_from = 24_K;
-  copies.rules[1].fetch_from = processor.l2;
+  if (copies.rules[1].string_from != kNever) copies.rules[1].fetch_from = processor.l2;
   return copies;
 }
 MachineModel of_intel(const Processor& processor) {

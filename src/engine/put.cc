@@ -54,8 +54,11 @@ namespace weft {
   return send_source(step, out);
 }
 
+// A put that names no output of its reader may be loaded from where it lies, and short payloads
+// are sent in the message: nothing would be saved.
 [[gnu::hot]] bool Run::left_to_put(const Prepared& reduction, const Prepared& put) const {
   const Step &sum = *reduction.step, &sent = *put.step;
+  if (!adds_up_late_ || reduction.elements * binding_->element <= kInlineBytes) return false;
   return sum.verb == Verb::kReduce && sent.verb == Verb::kPut && sum.dst.size() == 1 &&
          sent.dst.size() == 1 && sum.dst[0] == sent.src[0] && sum.lag == sent.lag &&
          reduction.chunks == put.chunks && reduction.elements == put.elements;
@@ -65,14 +68,15 @@ namespace weft {
   const Reader& reader = readers_.front();
   if (!reader.copied) return false;
   if (reader.holds_slot) return kernels::is_plain(out.bytes, {kernels::To::kSlot, out.whole});
-  // In the same peer's memory, another part of what is still to be read may lie there.
   const std::byte* const there = reader.place;
-  const auto spared = [&](const kernels::Source& source) {
+  bool reads_there = false;
+  for (const kernels::Source& source : sources_) {
     const auto* const from = static_cast<const std::byte*>(source.data);
-    return from == there || from + out.bytes <= there || there + out.bytes <= from;
-  };
-  return std::ranges::all_of(sources_, spared) &&
-         (binding_->rewrites || kernels::is_plain(out.bytes, kernels::To::kPeer));
+    reads_there |= from == there;
+    // Another part of what is still to be read lies there.
+    if (from != there && from < there + out.bytes && there < from + out.bytes) return false;
+  }
+  return reads_there || kernels::is_plain(out.bytes, kernels::To::kPeer);
 }
 
 [[gnu::hot]] void Run::write(std::byte* there) {

@@ -49,6 +49,7 @@ LaneState::LaneState(Endpoint& endpoint, int members)
   at_ = {};
   blocked_on_ = -1;
   read_in_place_ = false;
+  adds_up_late_ = lane.endpoint.takes_late();
   unread_puts_.clear();
   out_.signature = binding.signature;
   out_.buffers = buffers_of(binding);

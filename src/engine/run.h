@@ -85,7 +85,7 @@ class Run final : LatePayload {
   bool left_to_put(const Prepared& reduction, const Prepared& put) const;
   // Whether the sum is written to its reader as it is added up. That saves a copy. But copies that
   // write whole lines do not fetch them from the core that read them last, where the stores of a
-  // reduction would, unless this core has just read them itself.
+  // reduction would, unless these are lines of a term, which this core has just read itself.
   bool adds_up_there(const Outgoing& out) const;
   // Adds up late_, then confirms what it has read.
   void write(std::byte* there) override;
@@ -160,6 +160,7 @@ class Run final : LatePayload {
   int blocked_on_ = -1;
   bool paused_ = false;
   bool read_in_place_ = false;  // a peer's buffer was read
+  bool adds_up_late_ = false;   // the fabric takes late payloads
 
   // The own slot of a channel that is filled and not yet sent.
   struct Filled {

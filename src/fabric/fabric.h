@@ -77,8 +77,9 @@ struct Buffers {
 // A payload that does not exist yet. It is worked out as it is sent, into both places at once.
 class LatePayload {
  public:
-  // Writes it where Outgoing::source points to and, unless that is null, to `there` as well. Throws
-  // Aborted if the lane was aborted and the payload may be wrong for it: then it goes to nobody.
+  // Writes it where Outgoing::source points to and, unless that is null, to `there` as well. Asks
+  // the endpoint whether it is troubled(). Throws Aborted if the lane was aborted and the payload
+  // may be wrong for it: then it goes to nobody.
   virtual void write(std::byte* there) = 0;
 
  protected:
@@ -98,9 +99,9 @@ struct Reader {
   bool holds_source = false;
   bool holds_slot = true;
   bool lent = false;           // the slot, to this reader: it comes back with a message of its own
-  bool copied = false;         // post() writes it somewhere by stage() or store(), once
+  bool copied = false;         // post() writes it once, by stage() or store()
   std::uint8_t transfer = 0;   // the fabric's own; 0: from the slot
-  std::byte* place = nullptr;  // in its output, if it is copied there and not into a slot
+  std::byte* place = nullptr;  // the fabric's own; where it is stored, if copied and in no slot
 };
 
 // What a slot that is lent holds.
@@ -125,7 +126,9 @@ struct Outgoing {
   Buffers buffers{};  // of the call that sends it
 
   const std::byte* source = nullptr;
-  LatePayload* late = nullptr;  // set: not at the source yet. For one reader, whose is `copied`
+  // Set: the payload is not at the source yet. For one reader, of an endpoint that takes_late();
+  // post() is given it only if that reader's payload is `copied`.
+  LatePayload* late = nullptr;
   std::size_t bytes = 0;
   std::size_t whole = 0;  // of the caller's buffer that the source is a part of; 0: unknown
   Location where{};       // of the source, where it is symmetric memory
@@ -188,6 +191,8 @@ class Endpoint {
   // is all that a fabric may do that cannot take back what it began to send. A slot that is to be
   // lent, and of whose reader it does not say `lent` then, is not used so: another is offered.
   virtual void prepare(Outgoing& out) { (void)out; }
+  // Whether prepare() may say `copied`, so that it is worth it to leave a payload to post().
+  virtual bool takes_late() const { return false; }
   // Sends the message. REQUIRES room() for every reader; of more than kInlineBytes, prepare(), and
   // that nobody uses the slot if some reader holds it. Fills the slot (stage() in delivery.h) if a
   // reader gets the payload from there. A payload that goes into a slot which the reader had lent

@@ -47,10 +47,19 @@ def test_a_core_whose_other_half_computes_is_found_shared(monkeypatch):
     from defaults import placement
 
     cores = os.sched_getaffinity(0)
-    asked = []
-    monkeypatch.setattr(placement, "_counting", lambda core: asked.append(core) or 1.0 + core)
-    assert placement.shared() == 1.0 + max(asked)
-    assert asked == sorted(cores)[:2]
+    asked, slower = [], [1.0]
+
+    def counting(core):
+        os.sched_setaffinity(0, {core})
+        asked.append(core)
+        return slower[-1] if core == max(cores) else 1.0
+
+    monkeypatch.setattr(placement, "_counting", counting)
+    look = placement.Look(placement.shared, 1.2)
+    assert look.passes()
+    slower.append(1.5)
+    assert look.passes() == (len(cores) > 2)  # others than the first two are not looked at
+    assert asked[:2] == sorted(cores)[:2]
     assert os.sched_getaffinity(0) == cores
 
 

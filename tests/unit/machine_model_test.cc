@@ -53,6 +53,15 @@ TEST(MachineModel, OfAnUnknownProcessorGoesByItsSecondCache) {
   }
 }
 
+TEST(MachineModel, WithoutFastStringsNothingIsCopiedByThem) {
+  Processor processor{"GenuineIntel", 6, 0x01};
+  processor.l2 = 1 << 20;
+  for (const CopyRule& rule : shipped_model(processor).copies.rules) {
+    EXPECT_EQ(rule.string_from, kNever);
+    EXPECT_EQ(rule.fetch_from, kNever);
+  }
+}
+
 TEST(MachineModel, OfAnUnknownProcessorOfIntelsLendsSlots) {
   Processor processor{"GenuineIntel", 6, 0x01};
   processor.fast_strings = true;

@@ -7,6 +7,7 @@ tell: before and after each measurement.
 
 from __future__ import annotations
 
+import functools
 import os
 import statistics
 import time
@@ -70,6 +71,12 @@ class Look:
         return seconds < self._most * self._quickest[-1]
 
 
+@functools.cache
+def usual_looks() -> list[Look]:
+    """At cores that are alone, and near. Kept, so that a busy moment cannot become the norm."""
+    return [Look(shared, 1.2), Look(apart, 2)]
+
+
 class Placement:
     """Whether the cores are near and alone, and what was measured while not. Not thread safe."""
 
@@ -77,7 +84,7 @@ class Placement:
         """`patience`: seconds until a measurement counts although the cores stay as they are."""
         self.moved = 0  # measurements that were thrown away
         self.far = 0  # measurements that count nevertheless
-        self._looks = [Look(shared, 1.2), Look(apart, 2)] if looks is None else looks
+        self._looks = usual_looks() if looks is None else looks
         self._patience = patience
         self._good = self._is_good()
 

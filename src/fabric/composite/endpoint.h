@@ -22,6 +22,7 @@ class CompositeEndpoint final : public Endpoint {
   void prepare(Outgoing& out) override {
     for_each_reader(out, [](Endpoint& lane, Outgoing& part) { lane.prepare(part); });
   }
+  bool takes_late() const override { return near_->takes_late() || far_->takes_late(); }
   void post(const Outgoing& out) override {
     for_each_reader(out, [](Endpoint& lane, const Outgoing& part) { lane.post(part); });
   }

@@ -34,6 +34,7 @@ class ShmEndpoint final : public Endpoint {
   void connect(const std::vector<std::string>& tickets, Clock::time_point deadline) override;
 
   void prepare(Outgoing& out) override;
+  bool takes_late() const override { return true; }
   void post(const Outgoing& out) override;
   bool credited(int peer, int channel, std::uint64_t total) override;
   const Header* arrival(int peer, int channel, std::uint64_t number) override;
