@@ -151,10 +151,11 @@ Row long_exchange(Collective collective, const Lengths& lengths, const char* alg
   return two;
 }
 
-// For two ranks of one node that exchange little in ordinary memory; for none if the model has no
-// chunk for it.
+// For two ranks of one node that exchange little in ordinary memory, but blocks of more than one
+// such chunk; for none if the model has no chunk for it.
 Row short_exchange(Collective collective, const Lengths& lengths, const char* use) {
-  Row two = row(collective, {2, 2}, {1, lengths.exchange_chunk_to}, use);
+  Row two =
+      row(collective, {2, 2}, {2 * lengths.exchange_chunk + 1, lengths.exchange_chunk_to}, use);
   two.nodes.to = 1;
   two.symmetric = false;
   two.use.chunk = lengths.exchange_chunk;

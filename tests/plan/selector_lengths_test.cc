@@ -164,9 +164,11 @@ TEST(SelectorLengths, ShortExchangesOfTwoRanks) {
   for (const auto collective :
        {Collective::kAllgather, Collective::kReduceScatter, Collective::kAlltoall}) {
     Call call = call_of(collective, 256 << 10);  // of two blocks
+    const Call shorter = call_of(collective, 64 << 10);
     const Call longer = call_of(collective, (256 << 10) + 4);
     const std::string direct = chosen(2, call);
     EXPECT_EQ(chosen(2, call, settings), direct + "(chunk=64K)");
+    EXPECT_EQ(chosen(2, shorter, settings), direct);
     EXPECT_EQ(chosen(2, longer, settings), direct);
     EXPECT_EQ(chosen(3, call, settings), direct);
     EXPECT_EQ(chosen(2, call, {.lengths = settings.lengths, .crowded = true}), direct);
