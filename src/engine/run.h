@@ -83,9 +83,9 @@ class Run final : LatePayload {
   void add_up(const Step& step, std::size_t count);
   // Whether a reduction is left to the put that comes next and sends its sum.
   bool left_to_put(const Prepared& reduction, const Prepared& put) const;
-  // Whether the sum is written to its reader as it is added up. That saves a copy. But the stores of
-  // a reduction fetch each line from the core that read it last. Copies of whole lines do not. So
-  // it is done where a copy fetches them, too, or where this core has just read a term there.
+  // Whether the sum is written to its reader as it is added up. That saves a copy. But the stores
+  // of a reduction fetch each line from the core that read it last. Copies of whole lines do not.
+  // So it is done where a copy fetches them, too, or where this core has just read a term there.
   bool adds_up_there(const Outgoing& out) const;
   // Adds up late_, then confirms what it has read.
   void write(std::byte* there) override;
