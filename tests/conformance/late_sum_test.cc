@@ -3,14 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+#include <span>
 #include <vector>
 
+#include "conformance/giving_up.h"
 #include "plan/partition.h"
 #include "support/ranks.h"
 #include "weft/builder.h"
-#include "weft/error.h"
 #include "weft/registry.h"
 
 namespace weft::testing {
@@ -181,28 +180,16 @@ void write_relay(Builder& b) {
 constexpr std::size_t kBytes = 2 << 20;  // one chunk, some hundred microseconds of reading
 
 // Rank 1 aborts `delay` after it has let rank 0 read, and has its buffer back.
-void abort_during_a_sum(Communicator& comm, std::chrono::microseconds delay) {
+void abort_during_a_sum(Communicator& comm, Delay delay) {
   const auto memory = symmetric_alloc(*comm.fabric(), kBytes);
-  auto* const mine = static_cast<std::byte*>(memory.get());
-  std::fill_n(mine, kBytes, std::byte{1});
-  Call call{Collective::kAllreduce, mine, mine, kBytes, DType::kU8};
+  const std::span mine(static_cast<std::byte*>(memory.get()), kBytes);
+  std::ranges::fill(mine, std::byte{1});
+  Call call{Collective::kAllreduce, mine.data(), mine.data(), kBytes, DType::kU8};
   call.algorithm = "allreduce/relay(chunk=2M)";
-  comm.barrier();
-  if (comm.rank() == 1) {
-    const Request request = comm.submit(call);
-    std::this_thread::sleep_for(delay);
-    comm.abort("enough");
-    std::fill_n(mine, kBytes, std::byte{9});
-    return;
+  if (ends_well_although_one_aborts(comm, call, mine, delay) && comm.rank() <= 2) {
+    EXPECT_EQ(std::ranges::count(mine, std::byte{2}), kBytes)
+        << "rank " << comm.rank() << ", after " << delay.count() << " us";
   }
-  try {
-    comm.run(call);
-  } catch (const Aborted&) {
-    return;
-  }
-  if (comm.rank() > 2) return;
-  EXPECT_EQ(std::count(mine, mine + kBytes, std::byte{2}), kBytes)
-      << "rank " << comm.rank() << ", after " << delay.count() << " us";
 }
 
 TEST(LateSum, OfAPeerThatAbortsGoesToNobody) {
@@ -210,14 +197,8 @@ TEST(LateSum, OfAPeerThatAbortsGoesToNobody) {
     GTEST_SKIP() << "the owner's stores and the reader's loads are a race, as wanted";
   register_plan("allreduce/relay", write_relay);
   for (int delay = 0; delay < 1500; delay += 50)
-    for (const std::exception_ptr& error : try_ranks(kRanks, [&](Communicator& comm) {
-           abort_during_a_sum(comm, std::chrono::microseconds(delay));
-         })) {
-      try {
-        if (error) std::rethrow_exception(error);
-      } catch (const Aborted&) {  // by the destructor's farewell
-      }
-    }
+    run_ranks_that_abort(kRanks,
+                         [&](Communicator& comm) { abort_during_a_sum(comm, Delay(delay)); });
 }
 
 }  // namespace

@@ -2,13 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+#include <span>
 #include <vector>
 
-#include "support/ranks.h"
+#include "conformance/giving_up.h"
 #include "weft/builder.h"
-#include "weft/error.h"
 #include "weft/registry.h"
 
 namespace weft::testing {
@@ -40,27 +38,16 @@ void write_reader(Builder& b) {
 constexpr std::size_t kBytes = 32 << 20;  // some milliseconds of reading
 
 // Rank 1 aborts `delay` after it has let rank 0 read, and has its buffer back.
-void abort_during_a_read(Communicator& comm, std::chrono::microseconds delay) {
-  const auto input = symmetric_alloc(*comm.fabric(), kBytes);
-  auto* const mine = static_cast<std::byte*>(input.get());
-  std::fill_n(mine, kBytes, std::byte{1});
+void abort_during_a_read(Communicator& comm, Delay delay) {
+  const auto memory = symmetric_alloc(*comm.fabric(), kBytes);
+  const std::span mine(static_cast<std::byte*>(memory.get()), kBytes);
+  std::ranges::fill(mine, std::byte{1});
   std::vector<std::byte> output(comm.rank() == 0 ? 2 * kBytes : 0);
-  Call call{Collective::kGather, mine, output.data(), kBytes, DType::kU8};
+  Call call{Collective::kGather, mine.data(), output.data(), kBytes, DType::kU8};
   call.algorithm = "gather/reader";
-  comm.barrier();
-  if (comm.rank() == 1) {
-    const Request request = comm.submit(call);
-    std::this_thread::sleep_for(delay);
-    comm.abort("enough");
-    std::fill_n(mine, kBytes, std::byte{9});
-    return;
+  if (ends_well_although_one_aborts(comm, call, mine, delay)) {
+    EXPECT_EQ(std::ranges::count(output, std::byte{9}), 0) << "after " << delay.count() << " us";
   }
-  try {
-    comm.run(call);
-  } catch (const Aborted&) {
-    return;
-  }
-  EXPECT_EQ(std::ranges::count(output, std::byte{9}), 0) << "after " << delay.count() << " us";
 }
 
 TEST(ReadsInPlace, OfAPeerThatAbortsAreNoResult) {
@@ -68,14 +55,7 @@ TEST(ReadsInPlace, OfAPeerThatAbortsAreNoResult) {
     GTEST_SKIP() << "the owner's stores and the reader's loads are a race, as wanted";
   register_algorithm({"gather/reader", Collective::kGather, "", write_reader});
   for (int delay : {0, 300, 600, 1000, 1500, 2000, 3000, 4000, 6000})
-    for (const std::exception_ptr& error : try_ranks(2, [&](Communicator& comm) {
-           abort_during_a_read(comm, std::chrono::microseconds(delay));
-         })) {
-      try {
-        if (error) std::rethrow_exception(error);
-      } catch (const Aborted&) {  // by the destructor's farewell
-      }
-    }
+    run_ranks_that_abort(2, [&](Communicator& comm) { abort_during_a_read(comm, Delay(delay)); });
 }
 
 }  // namespace

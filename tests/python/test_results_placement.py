@@ -71,15 +71,15 @@ def test_cores_that_stay_far_are_counted(placement):
     assert found.counts() == {"moved": 1, "far": 2}
 
 
-def test_nearer_looks_are_the_new_measure(placement):
-    found = placement(NEAR, 0.4, 0.4, 0.4, 0.9, 0.4)
-    for moved in (0, 0, 0, 1):
+def test_what_a_quarter_of_the_looks_is_below_is_the_new_norm(placement):
+    found = placement(NEAR, *[0.4] * 5, 0.9, 0.4)
+    for moved in (0, 0, 0, 0, 0, 1):
         found.steady(lambda: None)
         assert found.moved == moved
 
 
-def test_a_look_that_is_far_too_quick_says_nothing(placement):
-    found = placement(NEAR, 0.1, NEAR)
-    for _ in range(3):
+def test_moments_that_are_far_quicker_say_nothing(placement):
+    found = placement(NEAR, 0.1, NEAR, 0.1, NEAR)
+    for _ in range(5):
         found.steady(lambda: None)
     assert found.counts() == {"moved": 0, "far": 0}
