@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -137,6 +139,13 @@ def test_a_job_in_parts_is_read_as_it_was_written(tmp_path):
     job = Job([Case("allreduce", 10, 2, "float32", parts=(7, 3), together=True)], 0.25, None)
     job.write(tmp_path, "/proc/1/fd/3", batched=True)
     assert read_job(tmp_path) == job
+
+
+@pytest.mark.parametrize("other", [{"symmetric": True}, {"together": True}, {"ranks": 3}])
+def test_a_job_of_cases_that_differ_is_refused(other):
+    one = Case("allreduce", 10, 2, "float32")
+    with pytest.raises(ValueError, match="differ in ranks, symmetric or together"):
+        Job([one, dataclasses.replace(one, **other)], 0.25, None)
 
 
 def test_samples_are_read_as_they_were_written(tmp_path):

@@ -26,6 +26,8 @@ TEST(MachineModel, IsTheProcessors) {
                                          {{"AuthenticAMD", 25, 0x61}, "zen4"},
                                          {{"AuthenticAMD", 26, 0x02}, "zen5"},
                                          {{"AuthenticAMD", 26, 0x50}, "unknown"},
+                                         {{"GenuineIntel", 6, 0x6a}, "ice lake"},
+                                         {{"GenuineIntel", 6, 0x6c}, "ice lake"},
                                          {{"GenuineIntel", 6, 0x8f}, "sapphire rapids"},
                                          {{"GenuineIntel", 6, 0xcf}, "emerald rapids"},
                                          {{"GenuineIntel", 6, 0xa7}, "intel"},
@@ -51,6 +53,14 @@ TEST(MachineModel, OfAnUnknownProcessorGoesByItsSecondCache) {
       EXPECT_EQ(rule.stream_from, kNever);
     }
   }
+}
+
+TEST(MachineModel, OfAnUnknownProcessorLendsSlotsThatItsChunksFit) {
+  const MachineModel model = shipped_model({"Other"});
+  EXPECT_EQ(model.reuse.lend_to, 64u << 10);
+  EXPECT_LE(model.lengths.exchange_chunk, model.reuse.lend_to);
+  EXPECT_LE(model.lengths.allreduce_chunk, model.reuse.lend_to);
+  EXPECT_EQ(shipped_model({"AuthenticAMD", 26, 0x02}).reuse.lend_to, 0u);
 }
 
 TEST(MachineModel, WithoutFastStringsNothingIsCopiedByThem) {
@@ -82,11 +92,11 @@ TEST(MachineModel, OfAnUnknownProcessorOfIntelsLendsSlots) {
   EXPECT_EQ(model.copies.rules[2].stream_from, kNever);
   EXPECT_EQ(model.lengths.long_exchange, 4u << 20);
   EXPECT_EQ(model.lengths.long_in_place, 64u << 20);
-  EXPECT_EQ(shipped_model({"Other"}).reuse.lend_to, 0u);
 }
 
 TEST(MachineModel, HasANameThatFindsIt) {
-  for (const char* name : {"intel", "zen3", "zen4", "zen5", "sapphire rapids", "emerald rapids"}) {
+  for (const char* name :
+       {"intel", "zen3", "zen4", "zen5", "ice lake", "sapphire rapids", "emerald rapids"}) {
     ASSERT_TRUE(model_named(name)) << name;
     EXPECT_NE(model_names().find(name), std::string::npos);
   }

@@ -12,12 +12,17 @@ from weft.bench.cases import Case
 class Job:
     """One library's share of a round.
 
-    All cases have the same number of ranks, and are alike in `symmetric` and `together`.
+    All cases have the same number of ranks, and are alike in `symmetric` and `together`: a driver
+    is told once. Others raise ValueError.
     """
 
     cases: list[Case]
     seconds: float  # for each case
     samples: int | None  # of each case, instead of `seconds`
+
+    def __post_init__(self) -> None:
+        if len({(case.ranks, case.symmetric, case.together) for case in self.cases}) != 1:
+            raise ValueError("the cases of a job differ in ranks, symmetric or together")
 
     @property
     def ranks(self) -> int:
