@@ -52,9 +52,11 @@ def test_quick_writes_what_wins_in_both_halves(gains, best, wins):
     assert found.json()["written"] == wins
 
 
-def test_quick_tries_the_second_cache_and_longer_chunks():
+def test_quick_tries_the_second_cache_longer_chunks_and_lent_slots():
     tried = quick.candidates(1 << 20)
-    assert {one["reuse"] for one in tried} == {0, 256 * K, 1 << 20, 2 << 20}
+    assert {one["reuse"] for one in tried} == {0, 256 * K, 2 << 20}
+    assert {one["lend_to"] for one in tried} == {0, 64 * K}
+    assert all(one["exchange_chunk"] == one["lend_to"] for one in tried)
     assert all(one["smallest_chunk"] <= one["largest_chunk"] for one in tried)
     assert len({json.dumps(one) for one in tried}) == len(tried)
 
@@ -81,7 +83,7 @@ def test_quick_measures_here(tmp_path, monkeypatch):
     """All of it, with few turns and two candidates."""
     monkeypatch.setattr(quick, "TURNS", 2)
     monkeypatch.setattr(quick, "_SHARES_OF_L2", (0.25,))
-    monkeypatch.setattr(quick, "_CHUNKS", ((16, 64), (32, 64)))
+    monkeypatch.setattr(quick, "_CHUNKS", ((16, 64),))
     output, log = tmp_path / "model.json", tmp_path / "log.json"
     result = CliRunner().invoke(
         main, ["tune", "--quick", "--output", str(output), "--json", str(log)]

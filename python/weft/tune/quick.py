@@ -23,20 +23,27 @@ from weft.bench.processes import burst
 from weft.errors import WeftError
 from weft.tune import table
 
+Numbers = dict[str, int]
+
 VERSION = 1
 RANKS = 2
 TURNS = 10
 _SECONDS = 0.03  # of a case in a turn
 _MARGIN = 1.10  # what a candidate must gain, and how far its halves may differ
 _CHUNKS = ((16, 64), (32, 64), (64, 256))  # KiB: the smallest and the largest
-_SHARES_OF_L2 = (0.0, 0.25, 1.0, 2.0)  # bytes that slots span
+_SHARES_OF_L2 = (0.0, 0.25, 2.0)  # bytes that slots span
+_K = 1 << 10
+# Slots that are lent, with messages that they hold, and none.
+_LENT = {"lend_to": 64 * _K, "lent_span": 256 * _K, "exchange_chunk": 64 * _K,
+         "exchange_chunk_to": 512 * _K, "one_shot_of_two": 64 * _K,
+         "allreduce_chunk": 64 * _K, "allreduce_chunk_to": 1024 * _K}  # fmt: skip
+_LENDING: tuple[Numbers, ...] = (_LENT, dict.fromkeys(_LENT, 0))
 _CASES = (
     ("allreduce", 16 << 10), ("allreduce", 64 << 10), ("allreduce", 256 << 10),
     ("allreduce", 1 << 20), ("allreduce", 4 << 20), ("broadcast", 64 << 10),
     ("allgather", 64 << 10), ("allgather", 1 << 20),
 )  # fmt: skip
 
-Numbers = dict[str, int]
 Times = list[float]  # seconds of each case, medians
 Measure = Callable[[Numbers | None], Times]  # of a model; None: the shipped one
 
@@ -106,9 +113,9 @@ def candidates(second_cache: int) -> list[Numbers]:
     return [
         {
             "reuse": int(share * second_cache), "smallest_chunk": least << 10,
-            "largest_chunk": most << 10, "moved_chunk": most << 11,
+            "largest_chunk": most << 10, "moved_chunk": most << 11, **lending,
         }
-        for share, (least, most) in product(_SHARES_OF_L2, _CHUNKS)
+        for lending, share, (least, most) in product(_LENDING, _SHARES_OF_L2, _CHUNKS)
     ]  # fmt: skip
 
 
