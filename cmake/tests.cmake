@@ -113,6 +113,12 @@ endfunction()
 weft_add_tests(weft_tests unit conformance)
 if(TARGET weft_tests)
   target_link_libraries(weft_tests PRIVATE weft_rank_cases)
+  # Where copies are plain loops, sums are added up as they are sent in more cases.
+  set(test weft_tests.plain_copies)
+  add_test(NAME ${test} COMMAND weft_tests "--gtest_filter=LateSum.*:*Reproducible.*"
+    "--gtest_output=json:${CMAKE_BINARY_DIR}/cases/${test}.json")
+  set_tests_properties(${test} PROPERTIES TIMEOUT 600 ENVIRONMENT
+    "WEFT_TUNING=none;WEFT_MODEL=zen4;FI_OFI_RXM_BUFFER_SIZE=1024")
 endif()
 # Proofs and prices are computations of one thread: nothing for the thread sanitizer.
 if(NOT WEFT_SANITIZE MATCHES "thread")
