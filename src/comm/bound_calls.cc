@@ -26,12 +26,15 @@ bool alike(const Call& a, const Call& b) {
 [[gnu::hot]] Binding& BoundCalls::bind(const Call& call) {
   ++now_;
   if (Bound* const found = find(call)) {
-    // What is not the buffers' was checked when it was bound.
-    if (call.input != found->call.input || call.output != found->call.output) planner_.check(call);
+    found->used = now_;
+    // What is not the buffers' was checked when it was bound. Of equal ones only the kind of memory
+    // may have changed.
+    const bool equal = call.input == found->call.input && call.output == found->call.output;
+    if (equal && !found->binding.symmetric) return found->binding;
+    if (!equal) planner_.check(call);
     found->call.input = call.input;
     found->call.output = call.output;
     planner_.set_buffers(call, found->binding);
-    found->used = now_;
     return found->binding;
   }
   Bound& bound = used_longest_ago();

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/lent.h"
-#include "engine/run.h"
+#include "engine/round.h"
 #include "weft/plan.h"
 
 namespace weft {

@@ -157,6 +157,7 @@ void Planner::bind(const Call& call, Binding& binding) {
   if (call.op == ReduceOp::kPremulSum) binding.signature.scale = fold_scale(call.scale);
   binding.count_by_pair = traits.by_rank();
   binding.plan = std::move(plan);
+  binding.prepare();
   binding.places = places_of(binding, machine_model().reuse);
   binding.lending = lending_of(binding, machine_model().reuse);
   binding.revision = revisions_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -229,6 +230,7 @@ void Planner::bind_transfer(Binding& binding, void* data, std::size_t count, DTy
   binding.signature.dtype = static_cast<std::uint8_t>(dtype);
   binding.pair = {source, destination};
   binding.plan = std::move(plan);
+  binding.prepare();
   binding.places = places_of(binding, machine_model().reuse);
   binding.user[static_cast<std::size_t>(me)] = static_cast<std::byte*>(data);
   if (me == 0) binding.where[0] = fabric_->locate(data, count * binding.element);

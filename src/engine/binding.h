@@ -55,10 +55,18 @@ struct Binding {
   Signature signature;
   bool count_by_pair = false;  // signature.count is the size of a message's extent
 
+  // Follow from the above: prepare() sets them.
+  std::array<std::size_t, kMaxChannels> slots{};  // bytes of slot memory before a channel's
+  bool uses_slots = false;                        // a run may put payload into slot memory
+  bool delivers = false;  // ranks write into others' outputs, so others may into this one's
+
   // The endpoint's members and channels for the plan's ranks and channels: the same numbers, unless
   // a plan runs on some members only (point to point).
   std::array<int, 2> pair{-1, -1};
   int first_channel = 0;
+
+  // To be called once plan, types and chunk are set, and before a run.
+  void prepare();
 
   const Partition& part(Buffer buffer) const { return parts[static_cast<std::size_t>(buffer)]; }
   int member(int plan_rank) const {

@@ -31,7 +31,7 @@ std::string Fate::why() const {
   return why_;
 }
 
-[[gnu::hot]] bool Fate::ended(const Endpoint& endpoint) {
+bool Fate::ended(const Endpoint& endpoint) {
   if (endpoint.troubled() && !ended()) [[unlikely]] {
     const std::string why = endpoint.why_aborted();
     if (!why.empty()) end(why);
@@ -39,9 +39,7 @@ std::string Fate::why() const {
   return ended();
 }
 
-[[gnu::hot]] void Fate::check() const {
-  if (ended()) throw Aborted("this communicator has ended: " + why());
-}
+void Fate::refuse() const { throw Aborted("this communicator has ended: " + why()); }
 
 namespace {
 

@@ -36,17 +36,13 @@ Lane::~Lane() {
   engine_->arenas().give_back(state_.slots.release(), idle);
 }
 
-[[gnu::hot]] void Lane::begin(Binding& binding, std::uint64_t sequence) {
+[[gnu::hot]] inline void Lane::begin(Binding& binding, std::uint64_t sequence) {
   binding.signature.sequence = static_cast<std::uint32_t>(sequence);
   if (binding.copies_input) scratch_.take_input(binding);
   endpoint_->begin(sequence, written_by_peers(binding));
-  lease(binding);
+  if (binding.uses_slots && members_ > 1 && !state_.slots.leased())
+    state_.slots.lease(engine_->arenas().lease(this));
   run_.start(binding, state_, me_);
-}
-
-void Lane::lease(const Binding& binding) {
-  if (state_.slots.leased() || members_ == 1 || !needs_slots(binding)) return;
-  state_.slots.lease(engine_->arenas().lease(this));
 }
 
 SymmetricBlock Lane::give_idle() {

@@ -26,14 +26,20 @@ class Fate {
   // Whether it has ended here or, as this endpoint of it knows, by a member: then it ends here too.
   bool ended(const Endpoint& endpoint);
   // Throws Aborted with the first cause if it has ended.
-  void check() const;
+  void check() const {
+    if (ended()) [[unlikely]]
+      refuse();
+  }
   // Before a call begins.
   void check(const Endpoint& endpoint) {
-    (void)ended(endpoint);
+    if (endpoint.troubled()) [[unlikely]]
+      (void)ended(endpoint);
     check();
   }
 
  private:
+  [[noreturn]] void refuse() const;
+
   mutable std::mutex mutex_;
   std::atomic<bool> ended_{false};  // release-stored after why_
   std::string why_;
@@ -133,7 +139,6 @@ class Lane : public Driven, private ArenaPool::Holder {
   void run_now(Binding& binding, std::chrono::milliseconds timeout);
   void finish(const Request& request);
   void begin(Binding& binding, std::uint64_t sequence);
-  void lease(const Binding& binding);
   SymmetricBlock give_idle() override;
   // Ends the communicator for the exception that is being handled, in a run of `binding`; what it
   // means to the caller.

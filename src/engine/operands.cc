@@ -37,14 +37,18 @@ void Run::confirm_reads() const {
   check_not_aborted(lane_->endpoint);
 }
 
-[[gnu::hot]] const std::byte* Run::received(const Operand& slot, std::size_t elements) {
-  const int peer = peer_of(slot.rank), channel = channel_of(slot.channel);
+void Run::past_the_end(const Operand& operand) const {
+  refuse("reaches past the end of its " + std::string(name_of(operand.buffer)));
+}
+
+[[gnu::hot]] const std::byte* Run::received(const Operand& slot, const Place& place,
+                                            std::size_t elements) {
+  const int peer = place.owner, channel = binding_->first_channel + slot.channel;
   LaneState::Traffic& with = lane_->traffic(peer, channel);
   if (with.credited == with.waited) [[unlikely]]
     refuse("reads a message of rank " + std::to_string(peer) + " that it has not received");
   const Delivery here = lane_->endpoint.payload(peer, channel, with.credited, out_.buffers);
-  const Width width = binding_->plan->shape.channels[slot.channel].width;
-  if (here.bytes != elements * binding_->bytes_in(width)) [[unlikely]]
+  if (here.bytes != elements * binding_->bytes_in(width_of(slot))) [[unlikely]]
     refuse("reads " + std::to_string(elements) + " elements of a message of rank " +
            std::to_string(peer) + " with " + std::to_string(here.bytes) + " bytes");
   read_in_place_ |= here.in_place;
@@ -54,8 +58,9 @@ void Run::confirm_reads() const {
 
 [[gnu::hot]] Slots::Spot Run::spot(int channel) const {
   const Channel& shape = binding_->plan->shape.channels[static_cast<std::size_t>(channel)];
-  const std::uint64_t number = lane_->sent[static_cast<std::size_t>(channel_of(channel))];
-  const std::size_t base = slot_base_[static_cast<std::size_t>(channel)];
+  const std::uint64_t number =
+      lane_->sent[static_cast<std::size_t>(binding_->first_channel + channel)];
+  const std::size_t base = binding_->slots[static_cast<std::size_t>(channel)];
   const std::size_t bytes = binding_->slot_bytes(shape), places = binding_->places;
   const auto turn = static_cast<std::size_t>(number / static_cast<std::uint64_t>(shape.slots) %
                                              static_cast<std::uint64_t>(places));
@@ -78,24 +83,19 @@ void Run::confirm_reads() const {
     if (!slot_is_free(at, bytes)) return nullptr;
     filled.data = lane_->slots.at(at.place);
   }
-  filled.full = true;
+  full_[static_cast<std::size_t>(channel)] = true;
   filled.bytes = bytes;
   filled.whole = 0;
   return filled.data;
 }
 
-[[gnu::hot]] bool Run::targets(const Prepared& now, const Span& span) {
+[[gnu::hot]] bool Run::targets(const ResolvedStep& now, const Span& span) {
+  const std::vector<Operand>& dst = now.step->dst;
   targets_.clear();
-  for (std::size_t i = 0; i < now.step->dst.size(); ++i) {
-    const Operand& operand = now.step->dst[i];
-    if (operand.buffer != Buffer::kSlot) {
-      targets_.push_back({user(operand, place(now, i), span), binding_->is_wide(Width::kPlain)});
-      continue;
-    }
-    Width width = binding_->plan->shape.channels[operand.channel].width;
-    std::byte* slot = own_slot(operand.channel, span.count * binding_->bytes_in(width));
-    if (!slot) return false;
-    targets_.push_back({slot, binding_->is_wide(width)});
+  for (std::size_t i = 0; i < dst.size(); ++i) {
+    std::byte* data;
+    if (!target(dst[i], now.into[i], span, data)) return false;
+    targets_.push_back({data, binding_->is_wide(width_of(dst[i]))});
   }
   return true;
 }

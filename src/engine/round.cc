@@ -4,40 +4,95 @@ namespace weft {
 
 namespace {
 
-void resolve(const Binding& binding, std::size_t section, int number, Round& round) {
-  round.prepare(binding.plan->program[section], number, binding.parts[0], binding.parts[1],
-                binding.chunk);
-  round.places.clear();
-  for (const PreparedStep& now : round.steps)
-    for (const auto* operands : {&now.step->dst, &now.step->src})
-      for (const Operand& operand : *operands) {
-        Round::Place& place = round.places.emplace_back();
-        if (operand.buffer == Buffer::kSlot) continue;
-        const Partition& part = binding.part(operand.buffer);
-        const int block = operand.range.block.at(number);
-        place.owner = operand.rank.at(number);
-        place.bytes = part.offset(block) * binding.element;
-        place.elements = part.size(block, operand.range.blocks);
-      }
+bool is_wide(const Binding& binding, const Operand& operand) {
+  const bool slot = operand.buffer == Buffer::kSlot;
+  return binding.is_wide(slot ? binding.plan->shape.channels[operand.channel].width
+                              : Width::kPlain);
+}
+
+bool converts(const Binding& binding, const Step& step) {
+  if (step.verb != Verb::kCopy) return false;
+  if (binding.accumulator == binding.element && !binding.reduce_narrow) return false;
+  const bool wide = is_wide(binding, step.src[0]);
+  return std::ranges::any_of(step.dst,
+                             [&](const Operand& to) { return is_wide(binding, to) != wide; });
+}
+
+// A peer's memory may have changed once the signal comes to it.
+bool is_sent_next(const Binding& binding, int rank, const ResolvedStep& copy,
+                  const ResolvedStep& next) {
+  return is_put(*copy.step, *next.step) && copy.from[0].owner == rank &&
+         binding.plan->shape.channels[copy.step->dst[0].channel].width == Width::kPlain;
+}
+
+// A put that names no output of its reader may be loaded from where it lies, and short payloads
+// are sent in the message: nothing would be saved.
+bool is_sent_as_summed(const Binding& binding, const ResolvedStep& reduction,
+                       const ResolvedStep& next) {
+  const Step &sum = *reduction.step, &sent = *next.step;
+  return sum.verb == Verb::kReduce && sent.verb == Verb::kPut && sum.dst.size() == 1 &&
+         sent.dst.size() == 1 && sum.dst[0] == sent.src[0] && sum.lag == sent.lag &&
+         reduction.elements == next.elements && reduction.elements * binding.element > kInlineBytes;
+}
+
+Place place_of(const Binding& binding, const Operand& operand, int number) {
+  if (operand.buffer == Buffer::kSlot) return {binding.member(operand.rank.at(number))};
+  const Partition& part = binding.part(operand.buffer);
+  const int block = operand.range.block.at(number);
+  return {operand.rank.at(number), part.offset(block) * binding.element,
+          part.size(block, operand.range.blocks)};
 }
 
 }  // namespace
 
-[[gnu::hot]] const Round& Rounds::get(const Binding& binding, std::size_t section, int round) {
+bool is_put(const Step& copy, const Step& signal) {
+  return copy.verb == Verb::kCopy && copy.dst.size() == 1 && copy.dst[0].buffer == Buffer::kSlot &&
+         copy.src[0].buffer != Buffer::kSlot && signal.verb == Verb::kSignal &&
+         signal.peers.size() == 1 && signal.channel == copy.dst[0].channel &&
+         signal.lag == copy.lag;
+}
+
+void Round::resolve(const Binding& binding, int rank, std::size_t section, int number) {
+  prepare(binding.plan->program[section], number, binding.parts[0], binding.parts[1],
+          binding.chunk);
+  places.clear();
+  peers.clear();
+  for (const ResolvedStep& now : steps) {
+    for (const auto* operands : {&now.step->dst, &now.step->src})
+      for (const Operand& operand : *operands) places.push_back(place_of(binding, operand, number));
+    for (const Index& peer : now.step->peers) peers.push_back(binding.member(peer.at(number)));
+  }
+  const Place* place = places.data();
+  const int* peer = peers.data();
+  for (ResolvedStep& now : steps) {
+    now.into = place;
+    now.from = place += now.step->dst.size();
+    place += now.step->src.size();
+    now.peers = peer;
+    peer += now.step->peers.size();
+    now.channel = binding.first_channel + now.step->channel;
+    now.converts = converts(binding, *now.step);
+    now.left = false;
+  }
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+    ResolvedStep &now = steps[i], &next = steps[i + 1];
+    now.left = now.chunks == next.chunks &&
+               (is_sent_next(binding, rank, now, next) || is_sent_as_summed(binding, now, next));
+  }
+}
+
+const Round& Rounds::resolved(const Binding& binding, int rank, std::size_t section, int round) {
   if (binding.revision == 0) {
-    resolve(binding, section, round, passing_);
+    passing_.resolve(binding, rank, section, round);
     return passing_;
   }
-  if (kept_.empty()) kept_.resize(kMost);
-  const std::size_t at = binding.revision * kApart + section + static_cast<std::size_t>(round);
-  Kept& kept = kept_[at % kMost];
-  if (kept.revision != binding.revision || kept.section != section || kept.number != round) {
-    kept.revision = 0;  // should this throw
-    resolve(binding, section, round, kept.round);
-    kept.revision = binding.revision;
-    kept.section = section;
-    kept.number = round;
-  }
+  if (!kept_) kept_ = std::make_unique<Kept[]>(kMost);
+  Kept& kept = at(binding, section, round);
+  kept.revision = 0;  // should this throw
+  kept.round.resolve(binding, rank, section, round);
+  kept.revision = binding.revision;
+  kept.section = section;
+  kept.number = round;
   return kept.round;
 }
 

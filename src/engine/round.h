@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/binding.h"
@@ -10,22 +11,53 @@
 
 namespace weft {
 
-struct Round : PreparedRound {
-  struct Place {  // of an input or output operand; of a slot: nothing
-    int owner = 0;
-    std::size_t bytes = 0;  // before it in its buffer
-    std::size_t elements = 0;
-  };
-
-  std::vector<Place> places;  // by operand
+// Of an input or output operand. Of a slot the owner alone, as the endpoint numbers it.
+struct Place {
+  int owner = 0;
+  std::size_t bytes = 0;  // before it in its buffer
+  std::size_t elements = 0;
 };
 
-// The rounds that runs stood in last. Calls that a loop repeats differ in their buffers alone, and
-// find theirs again, those of short plans at least: small ones then only move bytes.
+struct ResolvedStep : PreparedStep {
+  const Place* into = nullptr;  // of its destinations
+  const Place* from = nullptr;  // of its sources
+  const int* peers = nullptr;   // as the endpoint numbers them
+  int channel = 0;              // the same
+  bool converts = false;        // a copy between slots and buffers of different types
+  // It is left to the step after it: that sends what this one would copy as it is, or a sum while
+  // it is added up.
+  bool left = false;
+};
+
+struct Round : RoundOf<ResolvedStep> {
+  Round() = default;
+  Round(const Round&) = delete;  // steps point into it
+
+  // Of the program of `rank`. Keeps the memory of what it held before.
+  void resolve(const Binding& binding, int rank, std::size_t section, int number);
+
+  std::vector<Place> places;
+  std::vector<int> peers;
+};
+
+// Whether a copy into the slot of one reader, whom the next step signals, is a put together with
+// it, if that slot holds the caller's elements. Other than a put, the two free the source.
+bool is_put(const Step& copy, const Step& signal);
+
+// The rounds that the runs of one rank stood in last. Calls that a loop repeats differ in their
+// buffers alone, and find theirs again, those of short plans at least: small ones then only move
+// bytes.
 class Rounds {
  public:
-  // Holds until the next call of this.
-  const Round& get(const Binding& binding, std::size_t section, int round);
+  // Holds until the next call of this. `rank`: the same for equal revisions.
+  const Round& get(const Binding& binding, int rank, std::size_t section, int round) {
+    if (binding.revision != 0 && kept_) [[likely]] {
+      const Kept& kept = at(binding, section, round);
+      if (kept.revision == binding.revision && kept.section == section && kept.number == round)
+        return kept.round;
+    }
+    return resolved(binding, rank, section, round);
+  }
 
  private:
   struct Kept {
@@ -38,8 +70,13 @@ class Rounds {
   // plans, and bindings made much later, take each other's places.
   static constexpr std::size_t kMost = 32, kApart = 4;
 
-  Round passing_;           // of a binding that is not remembered
-  std::vector<Kept> kept_;  // none, or kMost
+  Kept& at(const Binding& binding, std::size_t section, int round) {
+    return kept_[(binding.revision * kApart + section + static_cast<std::size_t>(round)) % kMost];
+  }
+  const Round& resolved(const Binding& binding, int rank, std::size_t section, int round);
+
+  Round passing_;                 // of a binding that is not remembered
+  std::unique_ptr<Kept[]> kept_;  // none, or kMost
 };
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "engine/run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "weft/error.h"
 
@@ -8,13 +9,6 @@ namespace weft {
 
 LaneState::LaneState(Endpoint& endpoint, int members)
     : endpoint(endpoint), with(static_cast<std::size_t>(members * kMaxChannels)) {}
-
-[[gnu::hot]] bool needs_slots(const Binding& binding) {
-  std::size_t most = 0;
-  for (const Channel& channel : binding.plan->shape.channels)
-    most = std::max(most, binding.slot_bytes(channel));
-  return most > kInlineBytes;
-}
 
 [[gnu::hot]] Buffers buffers_of(const Binding& binding) {
   const std::size_t bytes = binding.part(Buffer::kOutput).total() * binding.element;
@@ -24,15 +18,9 @@ LaneState::LaneState(Endpoint& endpoint, int members)
 
 // Ranks that write into others' outputs are written into by them.
 [[gnu::hot]] std::span<std::byte> written_by_peers(const Binding& binding) {
-  const auto delivers = [](const Section& section) {
-    return std::ranges::any_of(section.steps, [](const Step& step) {
-      return step.verb == Verb::kPut && !step.dst.empty();
-    });
-  };
+  if (!binding.delivers) return {};
   const std::span<std::byte> output = buffers_of(binding).bytes;
-  const bool written =
-      output.size() > kInlineBytes && std::ranges::any_of(binding.plan->program, delivers);
-  return written ? output : std::span<std::byte>();
+  return output.size() > kInlineBytes ? output : std::span<std::byte>();
 }
 
 [[gnu::hot]] void check_not_aborted(const Endpoint& endpoint) {
@@ -53,17 +41,35 @@ LaneState::LaneState(Endpoint& endpoint, int members)
   unread_puts_.clear();
   out_.signature = binding.signature;
   out_.buffers = buffers_of(binding);
-  const PlanShape& shape = binding.plan->shape;
-  peer_buffers_.assign(static_cast<std::size_t>(shape.ranks), {});
-  std::size_t base = 0;
-  for (std::size_t c = 0; c < shape.channels.size(); ++c) {
-    filled_[c].full = false;
-    slot_base_[c] = base;
-    base +=
-        binding.slot_bytes(shape.channels[c]) * static_cast<std::size_t>(shape.channels[c].slots);
-  }
+  full_.reset();
+  if (std::exchange(knows_buffers_, false)) std::ranges::fill(peer_buffers_, PeerBuffers{});
+  peer_buffers_.resize(static_cast<std::size_t>(binding.plan->shape.ranks));
   if (binding.plan->program.empty()) return;
-  round_ = &rounds_.get(binding, 0, 0);
+  round_ = &rounds_.get(binding, rank, 0, 0);
+}
+
+[[gnu::hot]] inline bool Run::go(const ResolvedStep& now, std::size_t chunk) {
+  blocked_on_ = -1;
+  switch (now.step->verb) {
+    case Verb::kCopy:
+      return copy(now, chunk);
+    case Verb::kReduce:
+      return reduce(now, chunk);
+    case Verb::kPut:
+      return put(now, chunk);
+    case Verb::kSignal:
+      return signal(now);
+    case Verb::kWait:
+      return wait(now);
+    case Verb::kCredit:
+      credit(now);
+      return true;
+    case Verb::kFlush:
+      return flushed();
+    case Verb::kNative:
+      return native();
+  }
+  throw InternalError("unknown verb");
 }
 
 [[gnu::hot]] bool Run::advance(Pace pace) {
@@ -75,7 +81,7 @@ LaneState::LaneState(Endpoint& endpoint, int members)
     for (; at_.settle(*round_, end); ++at_.step)
       if (!go(round_->steps[at_.step], at_.chunk)) return false;
     if (at_.trip == round_->trips && at_.next_round(program))
-      round_ = &rounds_.get(*binding_, at_.section, at_.round);
+      round_ = &rounds_.get(*binding_, rank_, at_.section, at_.round);
     paused_ = pace == Pace::kOneTrip && at_.section < program.size();
     if (paused_) return false;
   }

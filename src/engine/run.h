@@ -1,6 +1,7 @@
 // One program under way: a program counter that any thread may carry on.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -42,7 +43,7 @@ struct LaneState {
 class Run final : LatePayload {
  public:
   // Does not start. `rank`: own rank in the plan. The lane must hold slot memory if
-  // needs_slots(binding).
+  // binding.uses_slots.
   void start(const Binding& binding, LaneState& lane, int rank);
 
   // Goes on until finished (true), or until nothing can go or the pace ends it (false). Throws
@@ -63,26 +64,22 @@ class Run final : LatePayload {
   std::string where() const;
 
  private:
-  using Prepared = PreparedStep;
-  using Place = Round::Place;
-  bool go(const Prepared& now, std::size_t chunk);
-  bool copy(const Prepared& now, std::size_t chunk);
-  // Whether a copy of the caller's memory is sent as it is by the step after it.
-  bool is_sent_next(const Prepared& now) const;
-  // Leaves such a copy to its signal.
-  void put_off(const Prepared& now, const Span& part);
+  bool go(const ResolvedStep& now, std::size_t chunk);
+  bool copy(const ResolvedStep& now, std::size_t chunk);
+  // Into several targets, or of another type.
+  bool copy_apart(const ResolvedStep& now, const Span& part);
+  // Leaves a copy to the signal after it.
+  void put_off(const ResolvedStep& now, const Span& part);
   kernels::Filling filling(const Operand& target, const Operand& from) const;
   // Bytes of the caller's buffer that an operand is a part of; 0 for a slot.
   std::size_t whole(const Operand& operand) const {
     if (operand.buffer == Buffer::kSlot) return 0;
     return binding_->part(operand.buffer).total() * binding_->element;
   }
-  bool reduce(const Prepared& now, std::size_t chunk);
+  bool reduce(const ResolvedStep& now, std::size_t chunk);
   // Finds what a reduction reads and writes. False: a slot is not free.
-  bool terms(const Prepared& now, const Span& part);
+  bool terms(const ResolvedStep& now, const Span& part);
   void add_up(const Step& step, std::size_t count);
-  // Whether a reduction is left to the put that comes next and sends its sum.
-  bool left_to_put(const Prepared& reduction, const Prepared& put) const;
   // Whether the sum is written to its reader as it is added up. That saves a copy. But the stores
   // of a reduction fetch each line from the core that read it last. Copies of whole lines do not.
   // So it is done where a copy fetches them, too, or where this core has just read a term there.
@@ -91,30 +88,26 @@ class Run final : LatePayload {
   void write(std::byte* there) override;
   // targets_ = scale * (sources_ added up), rounded for narrow slots.
   void combine(std::size_t count, double scale, kernels::Order order);
-  bool put(const Prepared& now, std::size_t chunk);
+  bool put(const ResolvedStep& now, std::size_t chunk);
   // A message of this step, without a payload yet, to its peers.
-  Outgoing& outgoing(const Step& step, std::size_t elements);
-  // Sends a payload from its source, through a slot where the fabric wants one. False: none is
-  // free.
-  bool send_source(const Step& step, Outgoing& out);
+  Outgoing& outgoing(const ResolvedStep& now);
+  // Sends a payload from its source. False: a slot that the fabric wants for it is not free.
+  bool send_source(const ResolvedStep& now, Outgoing& out);
+  bool send_long(const ResolvedStep& now, Outgoing& out);
   // A slot that is lent with the message; without data if it shall not be.
   Slot to_lend(const Outgoing& out) const;
-  void aim(const Prepared& now, const Span& part, Outgoing& out);
-  void send(const Step& step, Outgoing& out, Slots::Spot spot);
-  bool signal(const Prepared& now);
-  bool wait(const Prepared& now);
-  void credit(const Step& step);
+  void aim(const ResolvedStep& now, const Span& part, Outgoing& out);
+  void send(Outgoing& out, Slots::Spot spot);
+  bool signal(const ResolvedStep& now);
+  bool wait(const ResolvedStep& now);
+  void credit(const ResolvedStep& now);
   bool flushed() { return unread_puts_.empty() || puts_are_read(); }
   bool puts_are_read();
   bool native();
 
-  Span span(const Prepared& now, std::size_t chunk) const {
+  Span span(const ResolvedStep& now, std::size_t chunk) const {
     if (now.chunks == 1) return {0, now.elements};
     return chunk_of(now.elements, binding_->chunk, chunk);
-  }
-  // Operand number `i` of a step: its destinations, then its sources.
-  const Place& place(const Prepared& now, std::size_t i) const {
-    return round_->places[now.operands + i];
   }
   // Bytes before the chunk in its buffer.
   std::size_t offset_of(const Place& place, const Span& span) const {
@@ -124,29 +117,46 @@ class Run final : LatePayload {
     if (place.owner != rank_) return in_peer_buffer(operand, place, span);
     std::byte* const buffer = binding_->user[static_cast<std::size_t>(operand.buffer)];
     if (span.count && (!buffer || span.first + span.count > place.elements)) [[unlikely]]
-      refuse("reaches past the end of its " + std::string(name_of(operand.buffer)));
+      past_the_end(operand);
     return buffer + offset_of(place, span);
   }
   std::byte* in_peer_buffer(const Operand& operand, const Place& place, const Span& span);
   // The payload of the oldest uncredited message of a peer, which must have `elements` elements.
-  const std::byte* received(const Operand& slot, std::size_t elements);
+  const std::byte* received(const Operand& slot, const Place& place, std::size_t elements);
+  Width width_of(const Operand& operand) const {
+    if (operand.buffer != Buffer::kSlot) return Width::kPlain;
+    return binding_->plan->shape.channels[operand.channel].width;
+  }
+  // What a step reads, in the caller's memory, a peer's or a slot.
+  const std::byte* source(const Operand& operand, const Place& place, const Span& span) {
+    if (operand.buffer == Buffer::kSlot) return received(operand, place, span.count);
+    return user(operand, place, span);
+  }
+  // Finds where a step writes. False: a slot is not free.
+  bool target(const Operand& operand, const Place& place, const Span& span, std::byte*& data) {
+    if (operand.buffer != Buffer::kSlot) {
+      data = user(operand, place, span);
+      return true;
+    }
+    data = own_slot(operand.channel, span.count * binding_->bytes_in(width_of(operand)));
+    return data != nullptr;
+  }
+  bool targets(const ResolvedStep& now, const Span& span);
   // To be called after reads in peers' buffers, before their results go to anybody.
   void confirm_reads() const;
   [[noreturn]] void out_of_reach(const Operand& operand, const Place& place) const;
+  [[noreturn]] void past_the_end(const Operand& operand) const;
   bool slot_is_free(Slots::Spot spot, std::size_t bytes);
   // The own slot on `channel` for `bytes`, or null while a reader may still be in it.
   std::byte* own_slot(int channel, std::size_t bytes);
   // Of the next message on `channel`.
   Slots::Spot spot(int channel) const;
-  bool targets(const Prepared& now, const Span& span);
-  bool room(const Step& step);
-  void compare(int peer, const Header& header, std::size_t elements) const;
+  // Whether all peers of a step have room for a message.
+  bool room(const ResolvedStep& now);
+  void compare(const ResolvedStep& now, const Header& header) const;
   // Throws InvalidPlan: the step under way does what the verifier would have refused.
   [[noreturn]] void refuse(const std::string& what) const;
   [[noreturn]] void mismatch(int member, const Signature& ours, const Signature& theirs) const;
-
-  int peer_of(const Index& index) const { return binding_->member(index.at(at_.round)); }
-  int channel_of(int channel) const { return binding_->first_channel + channel; }
 
   const Binding* binding_ = nullptr;
   LaneState* lane_ = nullptr;
@@ -164,7 +174,6 @@ class Run final : LatePayload {
 
   // The own slot of a channel that is filled and not yet sent.
   struct Filled {
-    bool full = false;
     bool is_source = false;  // the data are the caller's: the copy was left to the signal
     std::size_t bytes = 0;
     std::size_t whole = 0;  // of the caller's buffer
@@ -172,7 +181,7 @@ class Run final : LatePayload {
     alignas(64) std::array<std::byte, kInlineBytes> inlined;
   };
   std::array<Filled, kMaxChannels> filled_;
-  std::array<std::size_t, kMaxChannels> slot_base_{};
+  std::bitset<kMaxChannels> full_;  // which of them are
 
   Outgoing out_;                 // the message that is being sent, and the buffers of the call
   std::vector<Reader> readers_;  // its readers
@@ -189,6 +198,7 @@ class Run final : LatePayload {
     Location input, output;
   };
   std::vector<PeerBuffers> peer_buffers_;  // by plan rank, from its messages
+  bool knows_buffers_ = false;             // some are not empty
 
   std::vector<kernels::Source> sources_;
   std::vector<kernels::Target> targets_;
@@ -200,13 +210,6 @@ class Run final : LatePayload {
 
 // Throws Aborted if a member has aborted the lane, as far as that is known here.
 void check_not_aborted(const Endpoint& endpoint);
-
-// Whether a copy into the slot of one reader, whom the next step signals, is a put together with
-// it, if that slot holds the caller's elements. Other than a put, the two free the source.
-bool is_put(const Step& copy, const Step& signal);
-
-// Whether a run of `binding` may put payload into slot memory.
-bool needs_slots(const Binding& binding);
 
 Buffers buffers_of(const Binding& binding);
 // Of the caller's memory, what peers may write into while a run of `binding` lasts.

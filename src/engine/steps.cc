@@ -7,57 +7,35 @@
 
 namespace weft {
 
-[[gnu::hot]] bool Run::go(const Prepared& now, std::size_t chunk) {
-  blocked_on_ = -1;
-  switch (now.step->verb) {
-    case Verb::kCopy:
-      return copy(now, chunk);
-    case Verb::kReduce:
-      return reduce(now, chunk);
-    case Verb::kPut:
-      return put(now, chunk);
-    case Verb::kSignal:
-      return signal(now);
-    case Verb::kWait:
-      return wait(now);
-    case Verb::kCredit:
-      credit(*now.step);
-      return true;
-    case Verb::kFlush:
-      return flushed();
-    case Verb::kNative:
-      return native();
-  }
-  throw InternalError("unknown verb");
-}
-
-[[gnu::hot]] bool Run::copy(const Prepared& now, std::size_t chunk) {
-  Span part = span(now, chunk);
-  if (is_sent_next(now)) {
+[[gnu::hot]] bool Run::copy(const ResolvedStep& now, std::size_t chunk) {
+  const Span part = span(now, chunk);
+  if (now.left) {
     put_off(now, part);
     return true;
   }
+  const Operand &to = now.step->dst[0], &from = now.step->src[0];
+  if (now.converts || now.step->dst.size() > 1) return copy_apart(now, part);
+  std::byte* there;
+  if (!target(to, now.into[0], part, there)) return false;
+  kernels::copy(there, source(from, now.from[0], part),
+                part.count * binding_->bytes_in(width_of(from)), filling(to, from));
+  return true;
+}
+
+[[gnu::hot]] bool Run::copy_apart(const ResolvedStep& now, const Span& part) {
   if (!targets(now, part)) return false;
-  const Operand& from = now.step->src[0];
-  bool slot = from.buffer == Buffer::kSlot;
-  Width width = slot ? binding_->plan->shape.channels[from.channel].width : Width::kPlain;
-  kernels::Source typed{nullptr, binding_->is_wide(width)};
-  typed.data =
-      slot ? received(from, part.count) : user(from, place(now, now.step->dst.size()), part);
-  bool same_type = std::all_of(targets_.begin(), targets_.end(),
-                               [&](const kernels::Target& t) { return t.wide == typed.wide; });
-  if (!same_type && (binding_->accumulator != binding_->element || binding_->reduce_narrow)) {
-    sources_.assign(1, typed);
-    combine(part.count, 1.0, kernels::Order::kFromLeft);
-    return true;
-  }
-  const std::size_t bytes = part.count * binding_->bytes_in(width);
   const std::vector<Operand>& dst = now.step->dst;
-  if (targets_.size() > 1)
+  const Operand& from = now.step->src[0];
+  const Width width = width_of(from);
+  const kernels::Source data{source(from, now.from[0], part), binding_->is_wide(width)};
+  if (now.converts) {
+    sources_.assign(1, data);
+    combine(part.count, 1.0, kernels::Order::kFromLeft);
+  } else {
     kernels::copy({targets_[0].data, filling(dst[0], from)},
-                  {targets_[1].data, filling(dst[1], from)}, typed.data, bytes);
-  else
-    kernels::copy(targets_[0].data, typed.data, bytes, filling(dst[0], from));
+                  {targets_[1].data, filling(dst[1], from)}, data.data,
+                  part.count * binding_->bytes_in(width));
+  }
   return true;
 }
 
@@ -68,28 +46,20 @@ kernels::Filling Run::filling(const Operand& target, const Operand& from) const 
   return {kernels::To::kOwn, whole(target)};
 }
 
-[[gnu::hot]] bool Run::reduce(const Prepared& now, std::size_t chunk) {
-  if (at_.step + 1 < round_->steps.size() && left_to_put(now, round_->steps[at_.step + 1]))
-    return true;
+[[gnu::hot]] bool Run::reduce(const ResolvedStep& now, std::size_t chunk) {
+  if (now.left && adds_up_late_) return true;
   const Span part = span(now, chunk);
   if (!terms(now, part)) return false;
   add_up(*now.step, part.count);
   return true;
 }
 
-[[gnu::hot]] bool Run::terms(const Prepared& now, const Span& part) {
-  const Step& step = *now.step;
+[[gnu::hot]] bool Run::terms(const ResolvedStep& now, const Span& part) {
   if (!targets(now, part)) return false;
+  const std::vector<Operand>& src = now.step->src;
   sources_.clear();
-  for (std::size_t i = 0; i < step.src.size(); ++i) {
-    const Operand& from = step.src[i];
-    if (from.buffer == Buffer::kSlot)
-      sources_.push_back({received(from, part.count),
-                          binding_->is_wide(binding_->plan->shape.channels[from.channel].width)});
-    else
-      sources_.push_back(
-          {user(from, place(now, step.dst.size() + i), part), binding_->is_wide(Width::kPlain)});
-  }
+  for (std::size_t i = 0; i < src.size(); ++i)
+    sources_.push_back({source(src[i], now.from[i], part), binding_->is_wide(width_of(src[i]))});
   return true;
 }
 
@@ -116,55 +86,31 @@ kernels::Filling Run::filling(const Operand& target, const Operand& from) const 
   binding_->reduce_narrow({&rounded, 1}, both.last(1), count, 1.0, kernels::Order::kFromLeft);
 }
 
-[[gnu::hot]] bool Run::signal(const Prepared& now) {
-  const Step& step = *now.step;
-  if (!room(step)) return false;
-  if (read_in_place_) confirm_reads();
-  Filled& filled = filled_[step.channel];
-  Outgoing& out = outgoing(step, now.elements);
-  if (!filled.full) {
-    send(step, out, {});
-    return true;
-  }
-  out.bytes = filled.bytes;
-  out.whole = filled.whole;
-  out.source = filled.data;
-  if (filled.is_source || out.bytes <= kInlineBytes) {
-    out.passing = true;
-    filled.full = !send_source(step, out);
-    return !filled.full;
-  }
-  filled.full = false;
-  const Slots::Spot at = spot(step.channel);
-  Slot slot{filled.data, lane_->slots.where(at.place), true};
-  out.slot = &slot;
-  send(step, out, at);
-  return true;
-}
-
-[[gnu::hot]] bool Run::wait(const Prepared& now) {
-  const Step& step = *now.step;
-  int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
-  LaneState::Traffic& with = lane_->traffic(peer, channel);
-  const Header* const arrived = lane_->endpoint.arrival(peer, channel, with.waited);
+[[gnu::hot]] bool Run::wait(const ResolvedStep& now) {
+  const int peer = now.peers[0];
+  LaneState::Traffic& with = lane_->traffic(peer, now.channel);
+  const Header* const arrived = lane_->endpoint.arrival(peer, now.channel, with.waited);
   if (!arrived) {
     blocked_on_ = peer;
     return false;
   }
-  compare(step.peers[0].at(at_.round), *arrived, now.elements);
+  compare(now, *arrived);
   ++with.waited;
-  if (arrived->bytes == 0 || arrived->bytes > kInlineBytes)
-    peer_buffers_[static_cast<std::size_t>(step.peers[0].at(at_.round))] = {arrived->input,
-                                                                            arrived->output};
+  const bool says = arrived->bytes == 0 || arrived->bytes > kInlineBytes;
+  if (says && (arrived->input || arrived->output)) {
+    const int rank = now.step->peers[0].at(at_.round);
+    peer_buffers_[static_cast<std::size_t>(rank)] = {arrived->input, arrived->output};
+    knows_buffers_ = true;
+  }
   return true;
 }
 
-[[gnu::hot]] void Run::credit(const Step& step) {
-  int peer = peer_of(step.peers[0]), channel = channel_of(step.channel);
-  LaneState::Traffic& with = lane_->traffic(peer, channel);
+[[gnu::hot]] void Run::credit(const ResolvedStep& now) {
+  const int peer = now.peers[0];
+  LaneState::Traffic& with = lane_->traffic(peer, now.channel);
   if (with.credited == with.waited) [[unlikely]]
     refuse("credits a message of rank " + std::to_string(peer) + " that it has not received");
-  lane_->endpoint.credit(peer, channel, ++with.credited);
+  lane_->endpoint.credit(peer, now.channel, ++with.credited);
   if (with.back) lane_->slots.come_back(std::exchange(with.back, nullptr));
 }
 
@@ -176,10 +122,11 @@ bool Run::puts_are_read() {
   return unread_puts_.empty();
 }
 
-[[gnu::hot]] void Run::compare(int peer, const Header& theirs, std::size_t elements) const {
+[[gnu::hot]] void Run::compare(const ResolvedStep& now, const Header& theirs) const {
   Signature ours = binding_->signature;
-  if (binding_->count_by_pair) ours.count = elements;
-  if (ours != theirs.signature) mismatch(binding_->member(peer), ours, theirs.signature);
+  if (binding_->count_by_pair) ours.count = now.elements;
+  if (ours != theirs.signature) [[unlikely]]
+    mismatch(now.peers[0], ours, theirs.signature);
 }
 
 void Run::compare_arrivals() {

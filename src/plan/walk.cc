@@ -11,20 +11,6 @@ bool same_sizes(const PreparedRound& a, const PreparedRound& b) {
 
 }  // namespace
 
-void PreparedRound::prepare(const Section& section, int round, const Partition& input,
-                            const Partition& output, std::size_t chunk) {
-  steps.clear();
-  trips = 0;
-  std::size_t operands = 0;
-  for (const Step& step : section.steps) {
-    const std::size_t elements = size_of(step.extent, round, input, output);
-    const std::size_t chunks = section.chunked ? chunks_of(elements, chunk) : 1;
-    steps.push_back({&step, elements, chunks, operands});
-    operands += step.dst.size() + step.src.size();
-    trips = std::max(trips, chunks + step.lag);
-  }
-}
-
 PreparedProgram::PreparedProgram(const Program& program, const Partition& input,
                                  const Partition& output, std::size_t chunk)
     : program_(&program), chunk_(chunk) {

@@ -3,6 +3,7 @@
 // what runs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -28,21 +29,33 @@ inline std::size_t slot_of(std::uint64_t number, const Channel& channel) {
 
 // A step in one round of one call.
 struct PreparedStep {
-  const Step* step;
-  std::size_t elements;  // of its extent
-  std::size_t chunks;
-  std::size_t operands;  // the number of its first operand among all of the round: dst, then src
+  const Step* step = nullptr;
+  std::size_t elements = 0;  // of its extent
+  std::size_t chunks = 0;
 };
 
-// One round of a section for one call: all that no chunk changes.
-struct PreparedRound {
+// One round of a section for one call: all that no chunk changes. Who walks it may keep more of
+// each step, in an `S` that derives from PreparedStep.
+template <typename S>
+struct RoundOf {
   // Keeps the memory of what it held before.
   void prepare(const Section& section, int round, const Partition& input, const Partition& output,
-               std::size_t chunk);
+               std::size_t chunk) {
+    steps.resize(section.steps.size());
+    trips = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Step& step = section.steps[i];
+      const std::size_t elements = size_of(step.extent, round, input, output);
+      const std::size_t chunks = section.chunked ? chunks_of(elements, chunk) : 1;
+      static_cast<PreparedStep&>(steps[i]) = {&step, elements, chunks};
+      trips = std::max(trips, chunks + step.lag);
+    }
+  }
 
-  std::vector<PreparedStep> steps;
+  std::vector<S> steps;
   std::size_t trips = 0;
 };
+using PreparedRound = RoundOf<PreparedStep>;
 
 // Where a rank stands in its program.
 struct Position {
@@ -55,10 +68,11 @@ struct Position {
   // Goes on to the next step of `now`, its round, that runs before trip `end`, from where it
   // stands. False: it stands at the beginning of that trip. With `end` = now.trips the round is
   // then over.
-  bool settle(const PreparedRound& now, std::size_t end) {
+  template <typename S>
+  bool settle(const RoundOf<S>& now, std::size_t end) {
     for (; trip < end; ++trip, step = 0)
       for (; step < now.steps.size(); ++step) {
-        const PreparedStep& at = now.steps[step];
+        const S& at = now.steps[step];
         chunk = trip - at.step->lag;  // before the step's first trip it wraps to something huge
         if (chunk < at.chunks) return true;
       }

@@ -47,6 +47,7 @@ class Calls {
       ++entered_[i];
       Binding binding = side.binding();
       binding.plan = own;
+      binding.prepare();
       for (std::size_t b = 0; b < 2; ++b)
         if (binding.user[b])
           binding.where[b] =

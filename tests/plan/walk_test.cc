@@ -85,15 +85,5 @@ TEST(Walk, EmptyProgramsAndSections) {
             "| 0:0 ");
 }
 
-TEST(Walk, OperandsAreNumberedThroughTheRound) {
-  Step copy;
-  copy.extent = block(0);
-  copy.dst.resize(2), copy.src.resize(1);
-  const Program program = {{1, true, {copy, copy}}};
-  const PreparedProgram prepared(program, Partition::uniform(4, 1), {}, 2);
-  EXPECT_EQ(prepared.round(0, 0).steps[0].operands, 0u);
-  EXPECT_EQ(prepared.round(0, 0).steps[1].operands, 3u);
-}
-
 }  // namespace
 }  // namespace weft

@@ -23,7 +23,8 @@ class BoundCallsTest : public ::testing::Test {
   std::uint64_t revision(const Call& call) { return calls_.bind(call).revision; }
 
   std::array<float, 256> in_{}, out_{}, other_{};
-  Planner planner_{0, 2, Settings{}, make_shm_fabric()};
+  const std::shared_ptr<Fabric> fabric_ = make_shm_fabric();
+  Planner planner_{0, 2, Settings{}, fabric_};
   BoundCalls calls_{planner_};
 };
 
@@ -110,6 +111,18 @@ TEST_F(BoundCallsTest, OtherBuffersAreChecked) {
   bad.output = in_.data() + 4;
   EXPECT_THROW(calls_.bind(bad), InvalidArgument);
   EXPECT_EQ(revision(allreduce(8)), before);
+}
+
+TEST_F(BoundCallsTest, EqualBuffersMayHaveBecomeMemoryOfAnotherKind) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
+  std::shared_ptr<void> memory = symmetric_alloc(*fabric_, kBytes);
+  Call call{Collective::kAllreduce, memory.get(), memory.get(), kBytes / 4, DType::kF32};
+  call.symmetric = true;
+  const std::uint64_t before = revision(call);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(calls_.bind(call).where[1]) << i;
+  memory.reset();  // ordinary memory may come to lie there
+  EXPECT_FALSE(calls_.bind(call).where[1]);
+  EXPECT_EQ(revision(call), before);
 }
 
 TEST_F(BoundCallsTest, ACallThatWasRefusedIsRefusedAgain) {

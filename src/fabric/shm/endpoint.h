@@ -76,6 +76,8 @@ class ShmEndpoint final : public Endpoint {
     Reached reached;
   };
 
+  // Of a payload of more than kInlineBytes.
+  void post_long(const Outgoing& out);
   void send(const Outgoing& out, const Reader& reader);
   // Whether a peer's slot was there for it.
   bool send_back(const Outgoing& out, Reader& reader);

@@ -58,25 +58,6 @@ bool any(const Outgoing& out, Transfer transfer) {
   }
 }
 
-[[gnu::hot]] void ShmEndpoint::post(const Outgoing& out) {
-  mark_.check();
-  if (out.bytes > kInlineBytes) {
-    if (any(out, Transfer::kStaged) || any(out, Transfer::kLent)) {
-      if (out.readers.size() == 1 && send_back(out, out.readers[0])) return;
-      stage(out);
-    }
-    if (any(out, Transfer::kStored)) {
-      const Stores stores(lane().head, *this);
-      for (const Reader& reader : out.readers) {
-        if (reader.place) store(reader.place, out);
-        send(out, reader);
-      }
-      return;
-    }
-  }
-  for (const Reader& reader : out.readers) send(out, reader);
-}
-
 [[gnu::hot]] void ShmEndpoint::send(const Outgoing& out, const Reader& reader) {
   assert(reader.peer != me_);
   const std::uint64_t number = reader.number;
@@ -102,6 +83,28 @@ bool any(const Outgoing& out, Transfer transfer) {
   // payload does not fit into it, the exchanges of two ranks were slower for that (measured).
   if (out.bytes <= Entry::kSmallBytes) prefetch_to_write(&box.entry(number + 1));
   ring(*to.bell);
+}
+
+[[gnu::hot]] void ShmEndpoint::post(const Outgoing& out) {
+  mark_.check();
+  if (out.bytes > kInlineBytes) return post_long(out);
+  for (const Reader& reader : out.readers) send(out, reader);
+}
+
+[[gnu::hot]] void ShmEndpoint::post_long(const Outgoing& out) {
+  if (any(out, Transfer::kStaged) || any(out, Transfer::kLent)) {
+    if (out.readers.size() == 1 && send_back(out, out.readers[0])) return;
+    stage(out);
+  }
+  if (any(out, Transfer::kStored)) {
+    const Stores stores(lane().head, *this);
+    for (const Reader& reader : out.readers) {
+      if (reader.place) store(reader.place, out);
+      send(out, reader);
+    }
+    return;
+  }
+  for (const Reader& reader : out.readers) send(out, reader);
 }
 
 [[gnu::hot]] const Header* ShmEndpoint::arrival(int peer, int channel, std::uint64_t number) {
