@@ -23,6 +23,17 @@ bool alike(const Call& a, const Call& b) {
 
 }  // namespace
 
+[[gnu::hot]] inline BoundCalls::Bound* BoundCalls::find(const Call& call) {
+  if (const std::uint64_t now = registry_generation(); now != registry_) {
+    for (Bound& bound : bound_) bound.repeats = false;
+    registry_ = now;
+  }
+  if (has_counts(call)) return nullptr;
+  for (Bound& bound : bound_)
+    if (bound.repeats && alike(bound.call, call)) return &bound;
+  return nullptr;
+}
+
 [[gnu::hot]] Binding& BoundCalls::bind(const Call& call) {
   ++now_;
   if (Bound* const found = find(call)) {
@@ -45,17 +56,6 @@ bool alike(const Call& a, const Call& b) {
   else
     remember(call, bound);
   return bound.binding;
-}
-
-[[gnu::hot]] BoundCalls::Bound* BoundCalls::find(const Call& call) {
-  if (const std::uint64_t now = registry_generation(); now != registry_) {
-    for (Bound& bound : bound_) bound.repeats = false;
-    registry_ = now;
-  }
-  if (has_counts(call)) return nullptr;
-  for (Bound& bound : bound_)
-    if (bound.repeats && alike(bound.call, call)) return &bound;
-  return nullptr;
 }
 
 BoundCalls::Bound& BoundCalls::used_longest_ago() {

@@ -6,25 +6,25 @@
 
 namespace weft {
 
-std::byte* Run::in_peer_buffer(const Operand& operand, const Place& place, const Span& span) {
+std::byte* Run::in_peer_buffer(const Place& place, const Span& span) {
   const PeerBuffers& theirs = peer_buffers_[static_cast<std::size_t>(place.owner)];
-  const Location where = operand.buffer == Buffer::kInput ? theirs.input : theirs.output;
-  if (!where) out_of_reach(operand, place);
+  const Location where = place.buffer == Buffer::kInput ? theirs.input : theirs.output;
+  if (!where) out_of_reach(place);
   read_in_place_ = true;
   std::byte* const data =
       lane_->endpoint.reach(binding_->member(place.owner), where + offset_of(place, span),
                             span.count * binding_->element);
-  if (!data) out_of_reach(operand, place);
+  if (!data) out_of_reach(place);
   return data;
 }
 
-void Run::out_of_reach(const Operand& operand, const Place& place) const {
+void Run::out_of_reach(const Place& place) const {
   const std::string theirs = "rank " + std::to_string(place.owner);
   if (!lane_->endpoint.about(binding_->member(place.owner)).loads)
     throw Unsupported(theirs + " shares no memory with this rank, and " +
                       binding_->plan->shape.algorithm +
                       " reads there what it did not send: choose another algorithm");
-  throw InvalidArgument(theirs + "'s " + std::string(name_of(operand.buffer)) +
+  throw InvalidArgument(theirs + "'s " + std::string(name_of(place.buffer)) +
                         " is not symmetric memory, which " + binding_->plan->shape.algorithm +
                         " reaches into: allocate it with weft.empty() on every rank, or "
                         "choose another algorithm");
@@ -37,18 +37,17 @@ void Run::confirm_reads() const {
   check_not_aborted(lane_->endpoint);
 }
 
-void Run::past_the_end(const Operand& operand) const {
-  refuse("reaches past the end of its " + std::string(name_of(operand.buffer)));
+void Run::past_the_end(const Place& place) const {
+  refuse("reaches past the end of its " + std::string(name_of(place.buffer)));
 }
 
-[[gnu::hot]] const std::byte* Run::received(const Operand& slot, const Place& place,
-                                            std::size_t elements) {
-  const int peer = place.owner, channel = binding_->first_channel + slot.channel;
+[[gnu::hot]] const std::byte* Run::received(const Place& slot, std::size_t elements) {
+  const int peer = slot.owner, channel = binding_->first_channel + slot.channel;
   LaneState::Traffic& with = lane_->traffic(peer, channel);
   if (with.credited == with.waited) [[unlikely]]
     refuse("reads a message of rank " + std::to_string(peer) + " that it has not received");
   const Delivery here = lane_->endpoint.payload(peer, channel, with.credited, out_.buffers);
-  if (here.bytes != elements * binding_->bytes_in(width_of(slot))) [[unlikely]]
+  if (here.bytes != elements * binding_->bytes_in(slot.width)) [[unlikely]]
     refuse("reads " + std::to_string(elements) + " elements of a message of rank " +
            std::to_string(peer) + " with " + std::to_string(here.bytes) + " bytes");
   read_in_place_ |= here.in_place;
@@ -90,12 +89,11 @@ void Run::past_the_end(const Operand& operand) const {
 }
 
 [[gnu::hot]] bool Run::targets(const ResolvedStep& now, const Span& span) {
-  const std::vector<Operand>& dst = now.step->dst;
   targets_.clear();
-  for (std::size_t i = 0; i < dst.size(); ++i) {
+  for (const Place* to = now.into; to != now.from(); ++to) {
     std::byte* data;
-    if (!target(dst[i], now.into[i], span, data)) return false;
-    targets_.push_back({data, binding_->is_wide(width_of(dst[i]))});
+    if (!target(*to, span, data)) return false;
+    targets_.push_back({data, binding_->is_wide(to->width)});
   }
   return true;
 }

@@ -7,32 +7,25 @@
 
 namespace weft {
 
-[[gnu::hot]] inline Outgoing& Run::outgoing(const ResolvedStep& now) {
-  out_.channel = now.channel;
-  if (binding_->count_by_pair) out_.signature.count = now.elements;
+[[gnu::hot]] inline bool Run::address(const ResolvedStep& now) {
   readers_.clear();
-  for (std::size_t i = 0; i < now.step->peers.size(); ++i) {
-    const int peer = now.peers[i];
-    readers_.push_back({.peer = peer, .number = lane_->traffic(peer, now.channel).posted});
+  for (const int peer : std::span(now.peers, static_cast<std::size_t>(now.readers))) {
+    const std::uint64_t number = lane_->traffic(peer, now.channel).posted;
+    if (!lane_->endpoint.room(peer, now.channel, number)) {
+      blocked_on_ = peer;
+      return false;
+    }
+    readers_.push_back({.peer = peer, .number = number});
   }
   out_.readers = readers_;
+  out_.channel = now.channel;
+  if (binding_->count_by_pair) out_.signature.count = now.elements;
   out_.source = nullptr;
   out_.late = nullptr;
   out_.bytes = out_.whole = 0;
   out_.where = {};
   out_.aimed = out_.passing = false;
   out_.slot = nullptr;
-  return out_;
-}
-
-[[gnu::hot]] inline bool Run::room(const ResolvedStep& now) {
-  for (std::size_t i = 0; i < now.step->peers.size(); ++i) {
-    const int peer = now.peers[i];
-    if (!lane_->endpoint.room(peer, now.channel, lane_->traffic(peer, now.channel).posted)) {
-      blocked_on_ = peer;
-      return false;
-    }
-  }
   return true;
 }
 
@@ -81,7 +74,7 @@ namespace weft {
 }
 
 [[gnu::hot]] bool Run::send_long(const ResolvedStep& now, Outgoing& out) {
-  const Slots::Spot at = spot(now.step->channel);
+  const Slots::Spot at = spot(channel_of(now));
   const Slot own{lane_->slots.at(at.place), lane_->slots.where(at.place)};
   Slot slot = to_lend(out);
   if (!slot.data) slot = own;
@@ -104,13 +97,12 @@ namespace weft {
 
 // Where the source lies, in a buffer of what length, and where the readers want it.
 [[gnu::hot]] void Run::aim(const ResolvedStep& now, const Span& part, Outgoing& out) {
-  const Step& step = *now.step;
-  const auto buffer = static_cast<std::size_t>(step.src[0].buffer);
-  out.whole = whole(step.src[0]);
+  const auto buffer = static_cast<std::size_t>(now.from()->buffer);
+  out.whole = whole(*now.from());
   if (binding_->where[buffer])
     out.where =
         binding_->where[buffer] + static_cast<std::size_t>(out.source - binding_->user[buffer]);
-  out.aimed = !step.dst.empty();
+  out.aimed = now.targets > 0;
   if (!out.aimed) return;
   for (std::size_t i = 0; i < readers_.size(); ++i) {
     const Place& theirs = now.into[i];
@@ -119,38 +111,42 @@ namespace weft {
   }
 }
 
+[[gnu::hot]] void Run::leave_sum(const ResolvedStep& sum, const Span& part) {
+  terms(sum, part);
+  late_ = {sum.step, part.count};
+  out_.late = this;
+}
+
 [[gnu::hot]] bool Run::put(const ResolvedStep& now, std::size_t chunk) {
-  if (!room(now)) return false;
+  if (!address(now)) return false;
   if (read_in_place_) confirm_reads();
   const Span part = span(now, chunk);
-  Outgoing& out = outgoing(now);
+  Outgoing& out = out_;
   out.bytes = part.count * binding_->element;
-  out.source = user(now.step->src[0], now.from[0], part);
+  out.source = user(*now.from(), part);
   if (out.bytes > kInlineBytes) aim(now, part, out);
-  if (adds_up_late_ && at_.step > 0 && (&now)[-1].left) {
-    const ResolvedStep& sum = (&now)[-1];
-    terms(sum, part);
-    late_ = {sum.step, part.count};
-    out.late = this;
+  if (lane_->adds_up_late && at_.step > 0) {
+    const ResolvedStep& before = round_->steps[at_.step - 1];
+    if (before.left) leave_sum(before, part);
   }
   return send_source(now, out);
 }
 
 [[gnu::hot]] void Run::put_off(const ResolvedStep& now, const Span& part) {
-  const std::size_t channel = now.step->dst[0].channel;
+  const std::size_t channel = now.into->channel;
   Filled& filled = filled_[channel];
   full_[channel] = filled.is_source = true;
   filled.bytes = part.count * binding_->element;
-  filled.whole = whole(now.step->src[0]);
-  filled.data = user(now.step->src[0], now.from[0], part);
+  filled.whole = whole(*now.from());
+  filled.data = user(*now.from(), part);
 }
 
 [[gnu::hot]] bool Run::signal(const ResolvedStep& now) {
-  if (!room(now)) return false;
+  if (!address(now)) return false;
   if (read_in_place_) confirm_reads();
-  const std::size_t channel = now.step->channel;
+  const auto channel = static_cast<std::size_t>(channel_of(now));
   const Filled& filled = filled_[channel];
-  Outgoing& out = outgoing(now);
+  Outgoing& out = out_;
   if (!full_[channel]) {
     send(out, {});
     return true;
@@ -165,7 +161,7 @@ namespace weft {
     return sent;
   }
   full_[channel] = false;
-  const Slots::Spot at = spot(now.step->channel);
+  const Slots::Spot at = spot(channel_of(now));
   Slot slot{filled.data, lane_->slots.where(at.place), true};
   out.slot = &slot;
   send(out, at);

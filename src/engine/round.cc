@@ -4,25 +4,18 @@ namespace weft {
 
 namespace {
 
-bool is_wide(const Binding& binding, const Operand& operand) {
-  const bool slot = operand.buffer == Buffer::kSlot;
-  return binding.is_wide(slot ? binding.plan->shape.channels[operand.channel].width
-                              : Width::kPlain);
-}
-
-bool converts(const Binding& binding, const Step& step) {
+bool converts(const Binding& binding, const ResolvedStep& step) {
   if (step.verb != Verb::kCopy) return false;
   if (binding.accumulator == binding.element && !binding.reduce_narrow) return false;
-  const bool wide = is_wide(binding, step.src[0]);
-  return std::ranges::any_of(step.dst,
-                             [&](const Operand& to) { return is_wide(binding, to) != wide; });
+  const bool wide = binding.is_wide(step.from()->width);
+  return std::any_of(step.into, step.from(),
+                     [&](const Place& to) { return binding.is_wide(to.width) != wide; });
 }
 
 // A peer's memory may have changed once the signal comes to it.
-bool is_sent_next(const Binding& binding, int rank, const ResolvedStep& copy,
-                  const ResolvedStep& next) {
-  return is_put(*copy.step, *next.step) && copy.from[0].owner == rank &&
-         binding.plan->shape.channels[copy.step->dst[0].channel].width == Width::kPlain;
+bool is_sent_next(int rank, const ResolvedStep& copy, const ResolvedStep& next) {
+  return is_put(*copy.step, *next.step) && copy.from()->owner == rank &&
+         copy.into->width == Width::kPlain;
 }
 
 // A put that names no output of its reader may be loaded from where it lies, and short payloads
@@ -36,11 +29,17 @@ bool is_sent_as_summed(const Binding& binding, const ResolvedStep& reduction,
 }
 
 Place place_of(const Binding& binding, const Operand& operand, int number) {
-  if (operand.buffer == Buffer::kSlot) return {binding.member(operand.rank.at(number))};
+  if (operand.buffer == Buffer::kSlot)
+    return {.buffer = Buffer::kSlot,
+            .channel = operand.channel,
+            .width = binding.plan->shape.channels[operand.channel].width,
+            .owner = binding.member(operand.rank.at(number))};
   const Partition& part = binding.part(operand.buffer);
   const int block = operand.range.block.at(number);
-  return {operand.rank.at(number), part.offset(block) * binding.element,
-          part.size(block, operand.range.blocks)};
+  return {.buffer = operand.buffer,
+          .owner = operand.rank.at(number),
+          .bytes = part.offset(block) * binding.element,
+          .elements = part.size(block, operand.range.blocks)};
 }
 
 }  // namespace
@@ -65,19 +64,23 @@ void Round::resolve(const Binding& binding, int rank, std::size_t section, int n
   const Place* place = places.data();
   const int* peer = peers.data();
   for (ResolvedStep& now : steps) {
+    const Step& step = *now.step;
     now.into = place;
-    now.from = place += now.step->dst.size();
-    place += now.step->src.size();
+    now.targets = static_cast<int>(step.dst.size());
+    now.sources = static_cast<int>(step.src.size());
     now.peers = peer;
-    peer += now.step->peers.size();
-    now.channel = binding.first_channel + now.step->channel;
-    now.converts = converts(binding, *now.step);
+    now.readers = static_cast<int>(step.peers.size());
+    now.channel = static_cast<std::uint8_t>(binding.first_channel + step.channel);
+    now.verb = step.verb;
+    now.converts = converts(binding, now);
     now.left = false;
+    place += step.dst.size() + step.src.size();
+    peer += step.peers.size();
   }
   for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
     ResolvedStep &now = steps[i], &next = steps[i + 1];
     now.left = now.chunks == next.chunks &&
-               (is_sent_next(binding, rank, now, next) || is_sent_as_summed(binding, now, next));
+               (is_sent_next(rank, now, next) || is_sent_as_summed(binding, now, next));
   }
 }
 

@@ -11,23 +11,33 @@
 
 namespace weft {
 
-// Of an input or output operand. Of a slot the owner alone, as the endpoint numbers it.
+// An operand of a step.
 struct Place {
-  int owner = 0;
-  std::size_t bytes = 0;  // before it in its buffer
-  std::size_t elements = 0;
+  Buffer buffer = Buffer::kInput;
+  std::uint8_t channel = 0;     // of a slot; the plan's
+  Width width = Width::kPlain;  // of a slot
+  int owner = 0;                // a rank of the plan; of a slot as the endpoint numbers it
+  std::size_t bytes = 0;        // before it in its buffer
+  std::size_t elements = 0;     // the same
 };
 
-struct ResolvedStep : PreparedStep {
-  const Place* into = nullptr;  // of its destinations
-  const Place* from = nullptr;  // of its sources
-  const int* peers = nullptr;   // as the endpoint numbers them
-  int channel = 0;              // the same
-  bool converts = false;        // a copy between slots and buffers of different types
+// All that a step needs, in a cache line: a call that comes after other work finds little of a plan
+// in the caches.
+struct alignas(64) ResolvedStep : PreparedStep {
+  const Place* into = nullptr;   // its destinations, then its sources
+  const int* peers = nullptr;    // as the endpoint numbers them
+  int targets = 0, sources = 0;  // how many there are
+  int readers = 0;               // how many peers
+  std::uint8_t channel = 0;      // the endpoint's
+  Verb verb = Verb::kCopy;
+  bool converts = false;  // a copy between slots and buffers of different types
   // It is left to the step after it: that sends what this one would copy as it is, or a sum while
   // it is added up.
   bool left = false;
+
+  const Place* from() const { return into + targets; }
 };
+static_assert(sizeof(ResolvedStep) == 64);
 
 struct Round : RoundOf<ResolvedStep> {
   Round() = default;

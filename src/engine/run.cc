@@ -8,7 +8,9 @@
 namespace weft {
 
 LaneState::LaneState(Endpoint& endpoint, int members)
-    : endpoint(endpoint), with(static_cast<std::size_t>(members * kMaxChannels)) {}
+    : endpoint(endpoint),
+      adds_up_late(endpoint.takes_late()),
+      with(static_cast<std::size_t>(members * kMaxChannels)) {}
 
 [[gnu::hot]] Buffers buffers_of(const Binding& binding) {
   const std::size_t bytes = binding.part(Buffer::kOutput).total() * binding.element;
@@ -37,7 +39,6 @@ LaneState::LaneState(Endpoint& endpoint, int members)
   at_ = {};
   blocked_on_ = -1;
   read_in_place_ = false;
-  adds_up_late_ = lane.endpoint.takes_late();
   unread_puts_.clear();
   out_.signature = binding.signature;
   out_.buffers = buffers_of(binding);
@@ -50,7 +51,7 @@ LaneState::LaneState(Endpoint& endpoint, int members)
 
 [[gnu::hot]] inline bool Run::go(const ResolvedStep& now, std::size_t chunk) {
   blocked_on_ = -1;
-  switch (now.step->verb) {
+  switch (now.verb) {
     case Verb::kCopy:
       return copy(now, chunk);
     case Verb::kReduce:

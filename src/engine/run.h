@@ -34,6 +34,7 @@ struct LaneState {
   }
 
   Endpoint& endpoint;
+  const bool adds_up_late;  // the fabric takes late payloads
   std::vector<Traffic> with;
   std::array<std::uint64_t, kMaxChannels> sent{};  // messages on a channel: turns the slots
   Slots slots;
@@ -70,11 +71,11 @@ class Run final : LatePayload {
   bool copy_apart(const ResolvedStep& now, const Span& part);
   // Leaves a copy to the signal after it.
   void put_off(const ResolvedStep& now, const Span& part);
-  kernels::Filling filling(const Operand& target, const Operand& from) const;
+  kernels::Filling filling(const Place& target, const Place& from) const;
   // Bytes of the caller's buffer that an operand is a part of; 0 for a slot.
-  std::size_t whole(const Operand& operand) const {
-    if (operand.buffer == Buffer::kSlot) return 0;
-    return binding_->part(operand.buffer).total() * binding_->element;
+  std::size_t whole(const Place& place) const {
+    if (place.buffer == Buffer::kSlot) return 0;
+    return binding_->part(place.buffer).total() * binding_->element;
   }
   bool reduce(const ResolvedStep& now, std::size_t chunk);
   // Finds what a reduction reads and writes. False: a slot is not free.
@@ -89,8 +90,11 @@ class Run final : LatePayload {
   // targets_ = scale * (sources_ added up), rounded for narrow slots.
   void combine(std::size_t count, double scale, kernels::Order order);
   bool put(const ResolvedStep& now, std::size_t chunk);
-  // A message of this step, without a payload yet, to its peers.
-  Outgoing& outgoing(const ResolvedStep& now);
+  // A sum that was left to the put, which is out_.
+  void leave_sum(const ResolvedStep& sum, const Span& part);
+  // Makes out_ a message of this step to its peers, without a payload yet. False: one of them has
+  // no room for it.
+  bool address(const ResolvedStep& now);
   // Sends a payload from its source. False: a slot that the fabric wants for it is not free.
   bool send_source(const ResolvedStep& now, Outgoing& out);
   bool send_long(const ResolvedStep& now, Outgoing& out);
@@ -105,6 +109,8 @@ class Run final : LatePayload {
   bool puts_are_read();
   bool native();
 
+  // The plan's.
+  int channel_of(const ResolvedStep& now) const { return now.channel - binding_->first_channel; }
   Span span(const ResolvedStep& now, std::size_t chunk) const {
     if (now.chunks == 1) return {0, now.elements};
     return chunk_of(now.elements, binding_->chunk, chunk);
@@ -113,46 +119,40 @@ class Run final : LatePayload {
   std::size_t offset_of(const Place& place, const Span& span) const {
     return place.bytes + span.first * binding_->element;
   }
-  std::byte* user(const Operand& operand, const Place& place, const Span& span) {
-    if (place.owner != rank_) return in_peer_buffer(operand, place, span);
-    std::byte* const buffer = binding_->user[static_cast<std::size_t>(operand.buffer)];
+  std::byte* user(const Place& place, const Span& span) {
+    if (place.owner != rank_) return in_peer_buffer(place, span);
+    std::byte* const buffer = binding_->user[static_cast<std::size_t>(place.buffer)];
     if (span.count && (!buffer || span.first + span.count > place.elements)) [[unlikely]]
-      past_the_end(operand);
+      past_the_end(place);
     return buffer + offset_of(place, span);
   }
-  std::byte* in_peer_buffer(const Operand& operand, const Place& place, const Span& span);
+  std::byte* in_peer_buffer(const Place& place, const Span& span);
   // The payload of the oldest uncredited message of a peer, which must have `elements` elements.
-  const std::byte* received(const Operand& slot, const Place& place, std::size_t elements);
-  Width width_of(const Operand& operand) const {
-    if (operand.buffer != Buffer::kSlot) return Width::kPlain;
-    return binding_->plan->shape.channels[operand.channel].width;
-  }
+  const std::byte* received(const Place& slot, std::size_t elements);
   // What a step reads, in the caller's memory, a peer's or a slot.
-  const std::byte* source(const Operand& operand, const Place& place, const Span& span) {
-    if (operand.buffer == Buffer::kSlot) return received(operand, place, span.count);
-    return user(operand, place, span);
+  const std::byte* source(const Place& place, const Span& span) {
+    if (place.buffer == Buffer::kSlot) return received(place, span.count);
+    return user(place, span);
   }
   // Finds where a step writes. False: a slot is not free.
-  bool target(const Operand& operand, const Place& place, const Span& span, std::byte*& data) {
-    if (operand.buffer != Buffer::kSlot) {
-      data = user(operand, place, span);
+  bool target(const Place& place, const Span& span, std::byte*& data) {
+    if (place.buffer != Buffer::kSlot) {
+      data = user(place, span);
       return true;
     }
-    data = own_slot(operand.channel, span.count * binding_->bytes_in(width_of(operand)));
+    data = own_slot(place.channel, span.count * binding_->bytes_in(place.width));
     return data != nullptr;
   }
   bool targets(const ResolvedStep& now, const Span& span);
   // To be called after reads in peers' buffers, before their results go to anybody.
   void confirm_reads() const;
-  [[noreturn]] void out_of_reach(const Operand& operand, const Place& place) const;
-  [[noreturn]] void past_the_end(const Operand& operand) const;
+  [[noreturn]] void out_of_reach(const Place& place) const;
+  [[noreturn]] void past_the_end(const Place& place) const;
   bool slot_is_free(Slots::Spot spot, std::size_t bytes);
   // The own slot on `channel` for `bytes`, or null while a reader may still be in it.
   std::byte* own_slot(int channel, std::size_t bytes);
   // Of the next message on `channel`.
   Slots::Spot spot(int channel) const;
-  // Whether all peers of a step have room for a message.
-  bool room(const ResolvedStep& now);
   void compare(const ResolvedStep& now, const Header& header) const;
   // Throws InvalidPlan: the step under way does what the verifier would have refused.
   [[noreturn]] void refuse(const std::string& what) const;
@@ -170,7 +170,6 @@ class Run final : LatePayload {
   int blocked_on_ = -1;
   bool paused_ = false;
   bool read_in_place_ = false;  // a peer's buffer was read
-  bool adds_up_late_ = false;   // the fabric takes late payloads
 
   // The own slot of a channel that is filled and not yet sent.
   struct Filled {

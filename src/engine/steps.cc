@@ -13,33 +13,31 @@ namespace weft {
     put_off(now, part);
     return true;
   }
-  const Operand &to = now.step->dst[0], &from = now.step->src[0];
-  if (now.converts || now.step->dst.size() > 1) return copy_apart(now, part);
+  if (now.converts || now.targets > 1) return copy_apart(now, part);
+  const Place &to = *now.into, &from = *now.from();
   std::byte* there;
-  if (!target(to, now.into[0], part, there)) return false;
-  kernels::copy(there, source(from, now.from[0], part),
-                part.count * binding_->bytes_in(width_of(from)), filling(to, from));
+  if (!target(to, part, there)) return false;
+  kernels::copy(there, source(from, part), part.count * binding_->bytes_in(from.width),
+                filling(to, from));
   return true;
 }
 
 [[gnu::hot]] bool Run::copy_apart(const ResolvedStep& now, const Span& part) {
   if (!targets(now, part)) return false;
-  const std::vector<Operand>& dst = now.step->dst;
-  const Operand& from = now.step->src[0];
-  const Width width = width_of(from);
-  const kernels::Source data{source(from, now.from[0], part), binding_->is_wide(width)};
+  const Place& from = *now.from();
+  const kernels::Source data{source(from, part), binding_->is_wide(from.width)};
   if (now.converts) {
     sources_.assign(1, data);
     combine(part.count, 1.0, kernels::Order::kFromLeft);
   } else {
-    kernels::copy({targets_[0].data, filling(dst[0], from)},
-                  {targets_[1].data, filling(dst[1], from)}, data.data,
-                  part.count * binding_->bytes_in(width));
+    kernels::copy({targets_[0].data, filling(now.into[0], from)},
+                  {targets_[1].data, filling(now.into[1], from)}, data.data,
+                  part.count * binding_->bytes_in(from.width));
   }
   return true;
 }
 
-kernels::Filling Run::filling(const Operand& target, const Operand& from) const {
+kernels::Filling Run::filling(const Place& target, const Place& from) const {
   if (target.buffer == Buffer::kSlot) return {kernels::To::kSlot, whole(from)};
   // What has been read is in the caches, and is written there: the copy counts alone.
   if (binding_->rewrites) return kernels::To::kOwn;
@@ -47,7 +45,7 @@ kernels::Filling Run::filling(const Operand& target, const Operand& from) const 
 }
 
 [[gnu::hot]] bool Run::reduce(const ResolvedStep& now, std::size_t chunk) {
-  if (now.left && adds_up_late_) return true;
+  if (now.left && lane_->adds_up_late) return true;
   const Span part = span(now, chunk);
   if (!terms(now, part)) return false;
   add_up(*now.step, part.count);
@@ -56,10 +54,9 @@ kernels::Filling Run::filling(const Operand& target, const Operand& from) const 
 
 [[gnu::hot]] bool Run::terms(const ResolvedStep& now, const Span& part) {
   if (!targets(now, part)) return false;
-  const std::vector<Operand>& src = now.step->src;
   sources_.clear();
-  for (std::size_t i = 0; i < src.size(); ++i)
-    sources_.push_back({source(src[i], now.from[i], part), binding_->is_wide(width_of(src[i]))});
+  for (const Place& from : std::span(now.from(), static_cast<std::size_t>(now.sources)))
+    sources_.push_back({source(from, part), binding_->is_wide(from.width)});
   return true;
 }
 
@@ -84,6 +81,13 @@ kernels::Filling Run::filling(const Operand& target, const Operand& from) const 
   const std::span<const kernels::Target> both = targets_;
   binding_->reduce_narrow(sources_, both.first(1), count, scale, order);
   binding_->reduce_narrow({&rounded, 1}, both.last(1), count, 1.0, kernels::Order::kFromLeft);
+}
+
+[[gnu::hot]] inline void Run::compare(const ResolvedStep& now, const Header& theirs) const {
+  Signature ours = binding_->signature;
+  if (binding_->count_by_pair) ours.count = now.elements;
+  if (ours != theirs.signature) [[unlikely]]
+    mismatch(now.peers[0], ours, theirs.signature);
 }
 
 [[gnu::hot]] bool Run::wait(const ResolvedStep& now) {
@@ -120,13 +124,6 @@ bool Run::puts_are_read() {
   });
   if (!unread_puts_.empty()) blocked_on_ = unread_puts_.front().peer;
   return unread_puts_.empty();
-}
-
-[[gnu::hot]] void Run::compare(const ResolvedStep& now, const Header& theirs) const {
-  Signature ours = binding_->signature;
-  if (binding_->count_by_pair) ours.count = now.elements;
-  if (ours != theirs.signature) [[unlikely]]
-    mismatch(now.peers[0], ours, theirs.signature);
 }
 
 void Run::compare_arrivals() {

@@ -32,6 +32,7 @@ struct PreparedStep {
   const Step* step = nullptr;
   std::size_t elements = 0;  // of its extent
   std::size_t chunks = 0;
+  std::size_t lag = 0;  // the step's
 };
 
 // One round of a section for one call: all that no chunk changes. Who walks it may keep more of
@@ -47,7 +48,7 @@ struct RoundOf {
       const Step& step = section.steps[i];
       const std::size_t elements = size_of(step.extent, round, input, output);
       const std::size_t chunks = section.chunked ? chunks_of(elements, chunk) : 1;
-      static_cast<PreparedStep&>(steps[i]) = {&step, elements, chunks};
+      static_cast<PreparedStep&>(steps[i]) = {&step, elements, chunks, step.lag};
       trips = std::max(trips, chunks + step.lag);
     }
   }
@@ -73,7 +74,7 @@ struct Position {
     for (; trip < end; ++trip, step = 0)
       for (; step < now.steps.size(); ++step) {
         const S& at = now.steps[step];
-        chunk = trip - at.step->lag;  // before the step's first trip it wraps to something huge
+        chunk = trip - at.lag;  // before the step's first trip it wraps to something huge
         if (chunk < at.chunks) return true;
       }
     return false;

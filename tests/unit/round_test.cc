@@ -41,12 +41,15 @@ void expect_resolved(const Round& kept, const Binding& binding, std::size_t sect
     EXPECT_EQ(kept.steps[i].channel, fresh.steps[i].channel);
     EXPECT_EQ(kept.steps[i].left, fresh.steps[i].left);
     EXPECT_EQ(kept.steps[i].into - kept.places.data(), fresh.steps[i].into - fresh.places.data());
-    EXPECT_EQ(kept.steps[i].from - kept.places.data(), fresh.steps[i].from - fresh.places.data());
+    EXPECT_EQ(kept.steps[i].targets, fresh.steps[i].targets);
+    EXPECT_EQ(kept.steps[i].sources, fresh.steps[i].sources);
+    EXPECT_EQ(kept.steps[i].readers, fresh.steps[i].readers);
     EXPECT_EQ(kept.steps[i].peers - kept.peers.data(), fresh.steps[i].peers - fresh.peers.data());
   }
   EXPECT_EQ(kept.peers, fresh.peers);
   ASSERT_EQ(kept.places.size(), fresh.places.size());
   for (std::size_t i = 0; i < fresh.places.size(); ++i) {
+    EXPECT_EQ(kept.places[i].buffer, fresh.places[i].buffer);
     EXPECT_EQ(kept.places[i].owner, fresh.places[i].owner);
     EXPECT_EQ(kept.places[i].bytes, fresh.places[i].bytes);
     EXPECT_EQ(kept.places[i].elements, fresh.places[i].elements);
@@ -80,6 +83,104 @@ TEST(Rounds, OfEightBindingsAreKept) {
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     bindings[i].revision += 8;
     EXPECT_GT(trips(bindings[i]), before[i]) << i;
+  }
+}
+
+Operand at(Buffer buffer, int rank) {
+  Operand operand;
+  operand.buffer = buffer;
+  operand.rank = rank;
+  operand.range.buffer = buffer == Buffer::kSlot ? Buffer::kInput : buffer;
+  return operand;
+}
+
+// Rank 0 of two: a first step, and one that sends what it has worked out.
+struct Pair {
+  Step first, next;
+  Width width = Width::kPlain;
+  std::size_t count = 1000;
+};
+
+// A copy into the own slot, and its signal.
+Pair filled_slot() {
+  Pair pair;
+  pair.first.verb = Verb::kCopy;
+  pair.first.dst = {at(Buffer::kSlot, 0)};
+  pair.first.src = {at(Buffer::kInput, 0)};
+  pair.next.verb = Verb::kSignal;
+  pair.next.peers = {1};
+  return pair;
+}
+
+// A sum in the own output, and a put of it into the peer's.
+Pair sent_sum() {
+  Pair pair;
+  pair.first.verb = Verb::kReduce;
+  pair.first.dst = {at(Buffer::kOutput, 0)};
+  pair.first.src = {at(Buffer::kInput, 0), at(Buffer::kSlot, 1)};
+  pair.next.verb = Verb::kPut;
+  pair.next.src = {at(Buffer::kOutput, 0)};
+  pair.next.dst = {at(Buffer::kOutput, 1)};
+  pair.next.peers = {1};
+  return pair;
+}
+
+bool is_left(const Pair& pair) {
+  RankPlan plan;
+  plan.shape.channels = {{1, pair.width}};
+  plan.program = {{1, true, {pair.first, pair.next}}};
+  Binding binding;
+  binding.plan = std::make_shared<const RankPlan>(plan);
+  binding.parts = {Partition::uniform(pair.count, 1), Partition::uniform(pair.count, 1)};
+  binding.element = binding.accumulator = 4;
+  binding.chunk = 500;
+  Rounds rounds;
+  return rounds.get(binding, 0, 0, 0).steps[0].left;
+}
+
+TEST(Rounds, AStepIsLeftToTheNextOnlyIfThatSendsTheSame) {
+  struct Row {
+    const char* what;
+    Pair (*pair)();
+    void (*change)(Pair&);
+    bool left;
+  };
+  const Row rows[] = {
+      {"a copy", filled_slot, [](Pair&) {}, true},
+      {"a short copy", filled_slot, [](Pair& pair) { pair.count = 1; }, true},
+      {"out of the peer's memory", filled_slot, [](Pair& pair) { pair.first.src[0].rank = 1; },
+       false},
+      {"out of a slot", filled_slot, [](Pair& pair) { pair.first.src[0] = at(Buffer::kSlot, 0); },
+       false},
+      {"into a wide slot", filled_slot, [](Pair& pair) { pair.width = Width::kWide; }, false},
+      {"to two readers", filled_slot, [](Pair& pair) { pair.next.peers = {1, 1}; }, false},
+      {"a trip earlier", filled_slot, [](Pair& pair) { pair.next.lag = 1; }, false},
+      {"in fewer chunks", filled_slot, [](Pair& pair) { pair.next.extent.blocks = 0; }, false},
+      {"on another channel", filled_slot, [](Pair& pair) { pair.next.channel = 1; }, false},
+      {"a sum", sent_sum, [](Pair&) {}, true},
+      {"that travels in its message", sent_sum, [](Pair& pair) { pair.count = 112; }, false},
+      {"just longer", sent_sum, [](Pair& pair) { pair.count = 113; }, true},
+      {"of other elements", sent_sum,
+       [](Pair& pair) {
+         pair.count = 400;  // a chunk of either
+         pair.next.extent.blocks = 0;
+       },
+       false},
+      {"a trip earlier", sent_sum, [](Pair& pair) { pair.next.lag = 1; }, false},
+      {"that may be loaded", sent_sum, [](Pair& pair) { pair.next.dst.clear(); }, false},
+      {"of which another is sent", sent_sum,
+       [](Pair& pair) { pair.next.src = {at(Buffer::kInput, 0)}; }, false},
+      {"a copy before a put", sent_sum,
+       [](Pair& pair) {
+         pair.first.verb = Verb::kCopy;
+         pair.first.src.pop_back();
+       },
+       false},
+  };
+  for (const Row& row : rows) {
+    Pair pair = row.pair();
+    row.change(pair);
+    EXPECT_EQ(is_left(pair), row.left) << row.what;
   }
 }
 

@@ -100,7 +100,10 @@ void ShmEndpoint::await_joined(std::size_t place, Clock::time_point deadline) {
   mark_.check();
   Peer& to = at(peer);
   std::uint64_t& taken = to.taken[static_cast<std::size_t>(channel)];
-  for (; taken < total; ++taken) borrow(to, to.ours->box[channel].entry(taken));
+  for (; taken < total; ++taken) {
+    const Entry& entry = to.ours->box[channel].entry(taken);
+    if (transfer_of(entry.header) == Transfer::kLent) borrow(to, entry);
+  }
   // release: our reads of the messages end before their room is used again.
   to.theirs->credits[channel].total.store(total, std::memory_order_release);
   ring(*to.bell);

@@ -81,6 +81,7 @@ class ShmEndpoint final : public Endpoint {
   void send(const Outgoing& out, const Reader& reader);
   // Whether a peer's slot was there for it.
   bool send_back(const Outgoing& out, Reader& reader);
+  // The slot of a message that this rank has done with, where it may write.
   void borrow(Peer& from, const Entry& entry);
   bool lent_are_in_use() const;
   bool is_returning(const Peer& from) const;

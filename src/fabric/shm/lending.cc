@@ -30,9 +30,7 @@ namespace weft::shm {
   return true;
 }
 
-// The slot of a message that this rank has done with, if it may write there.
 void ShmEndpoint::borrow(Peer& from, const Entry& entry) {
-  if (transfer_of(entry.header) != Transfer::kLent) return;
   const Loan loan{{entry.place}, entry.header.own >> 8};
   if (!from.loans.empty() && from.loans.back().recalls != loan.recalls) from.loans.clear();
   from.loans.push_back(loan);
