@@ -31,7 +31,7 @@ class BoundCalls {
   };
   static constexpr std::size_t kMost = 8;
 
-  Bound* find(const Call& call);
+  inline Bound* find(const Call& call);
   Bound& used_longest_ago();
   void remember(const Call& call, Bound& bound);
 

@@ -138,7 +138,7 @@ class Lane : public Driven, private ArenaPool::Holder {
   }
   void run_now(Binding& binding, std::chrono::milliseconds timeout);
   void finish(const Request& request);
-  void begin(Binding& binding, std::uint64_t sequence);
+  inline void begin(Binding& binding, std::uint64_t sequence);
   SymmetricBlock give_idle() override;
   // Ends the communicator for the exception that is being handled, in a run of `binding`; what it
   // means to the caller.

@@ -1,5 +1,7 @@
 #include "engine/round.h"
 
+#include <algorithm>
+
 namespace weft {
 
 namespace {

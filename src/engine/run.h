@@ -65,7 +65,7 @@ class Run final : LatePayload {
   std::string where() const;
 
  private:
-  bool go(const ResolvedStep& now, std::size_t chunk);
+  inline bool go(const ResolvedStep& now, std::size_t chunk);
   bool copy(const ResolvedStep& now, std::size_t chunk);
   // Into several targets, or of another type.
   bool copy_apart(const ResolvedStep& now, const Span& part);
@@ -94,14 +94,14 @@ class Run final : LatePayload {
   void leave_sum(const ResolvedStep& sum, const Span& part);
   // Makes out_ a message of this step to its peers, without a payload yet. False: one of them has
   // no room for it.
-  bool address(const ResolvedStep& now);
+  inline bool address(const ResolvedStep& now);
   // Sends a payload from its source. False: a slot that the fabric wants for it is not free.
-  bool send_source(const ResolvedStep& now, Outgoing& out);
+  inline bool send_source(const ResolvedStep& now, Outgoing& out);
   bool send_long(const ResolvedStep& now, Outgoing& out);
   // A slot that is lent with the message; without data if it shall not be.
   Slot to_lend(const Outgoing& out) const;
   void aim(const ResolvedStep& now, const Span& part, Outgoing& out);
-  void send(Outgoing& out, Slots::Spot spot);
+  inline void send(Outgoing& out, Slots::Spot spot);
   bool signal(const ResolvedStep& now);
   bool wait(const ResolvedStep& now);
   void credit(const ResolvedStep& now);
@@ -153,7 +153,7 @@ class Run final : LatePayload {
   std::byte* own_slot(int channel, std::size_t bytes);
   // Of the next message on `channel`.
   Slots::Spot spot(int channel) const;
-  void compare(const ResolvedStep& now, const Header& header) const;
+  inline void compare(const ResolvedStep& now, const Header& header) const;
   // Throws InvalidPlan: the step under way does what the verifier would have refused.
   [[noreturn]] void refuse(const std::string& what) const;
   [[noreturn]] void mismatch(int member, const Signature& ours, const Signature& theirs) const;

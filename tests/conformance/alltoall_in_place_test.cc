@@ -89,6 +89,27 @@ TEST_P(AlltoallInPlace, CountsByPair) {
   });
 }
 
+// Of a loop: each call exchanges what is there then, also after a longer one.
+TEST_P(AlltoallInPlace, TheSameBuffersAgain) {
+  run([](Communicator& comm) {
+    const auto blocks = static_cast<std::size_t>(ranks());
+    double value = 0;
+    for (const char* algorithm : kAlgorithms) {
+      std::vector<double> brief(9 * blocks), longer(700 * blocks);
+      for (int turn = 0; turn < 3; ++turn) {
+        for (std::vector<double>* x : {&brief, &brief, &longer}) {
+          std::ranges::fill(*x, ++value + comm.rank());
+          Call call{C::kAlltoall, x->data(), x->data(), x->size() / blocks, DType::kF64};
+          call.algorithm = algorithm;
+          comm.run(call);
+          for (std::size_t i = 0; i < x->size(); ++i)
+            ASSERT_EQ((*x)[i], value + static_cast<double>(i * blocks / x->size())) << algorithm;
+        }
+      }
+    }
+  });
+}
+
 // Where one rank's buffers lie is no affair of the others.
 TEST_P(AlltoallInPlace, OnSomeRanksOnly) {
   run([](Communicator& comm) {
