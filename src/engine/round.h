@@ -21,8 +21,8 @@ struct Place {
   std::size_t elements = 0;     // the same
 };
 
-// All that a step needs, in a cache line: a call that comes after other work finds little of a plan
-// in the caches.
+// What running a step needs, in a cache line: a call that comes after other work finds little of a
+// plan in the caches.
 struct alignas(64) ResolvedStep : PreparedStep {
   const Place* into = nullptr;   // its destinations, then its sources
   const int* peers = nullptr;    // as the endpoint numbers them
