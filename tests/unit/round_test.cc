@@ -86,6 +86,29 @@ TEST(Rounds, OfEightBindingsAreKept) {
   }
 }
 
+// What a fabric is told before a run: whether peers will write into the output.
+TEST(Bindings, KnowWhetherPeersWriteAndSlotsAreUsed) {
+  struct Row {
+    const char* algorithm;
+    std::size_t chunk;  // bytes
+    bool delivers, uses_slots;
+  };
+  const Row rows[] = {{"allgather/direct", 512, false, true},
+                      {"allgather/direct", kInlineBytes, false, false},
+                      {"allreduce/two_shot", 512, true, true},
+                      {"allreduce/one_shot", 512, false, true},
+                      {"alltoall/staged", 512, false, true}};
+  for (const Row& row : rows) {
+    Binding binding;
+    binding.plan =
+        std::make_shared<const RankPlan>(make_rank_plan(find_algorithm(row.algorithm), 0, 2, {}));
+    binding.chunk = row.chunk;
+    binding.prepare();
+    EXPECT_EQ(binding.delivers, row.delivers) << row.algorithm;
+    EXPECT_EQ(binding.uses_slots, row.uses_slots) << row.algorithm << ' ' << row.chunk;
+  }
+}
+
 Operand at(Buffer buffer, int rank) {
   Operand operand;
   operand.buffer = buffer;
