@@ -39,9 +39,9 @@ bool alike(const Call& a, const Call& b) {
   if (Bound* const found = find(call)) {
     found->used = now_;
     // What is not the buffers' was checked when it was bound. Of equal ones the kind of memory may
-    // have changed, and a run that copied its input has left its own memory in the binding.
+    // have changed.
     const bool equal = call.input == found->call.input && call.output == found->call.output;
-    if (equal && !found->binding.symmetric && !found->binding.copies_input) return found->binding;
+    if (equal && !found->binding.symmetric) return found->binding;
     if (!equal) planner_.check(call);
     found->call.input = call.input;
     found->call.output = call.output;

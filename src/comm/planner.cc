@@ -185,11 +185,13 @@ Natives* Planner::natives_for(const Call& call, const RankPlan& plan) const {
                          !binding.plan->shape.in_place;
   binding.rewrites = traits_of(call.collective).reduces && call.input == call.output;
   if (size_ == 1) return;
-  for (std::size_t side = 0; side < 2; ++side)
+  for (std::size_t side = 0; side < 2; ++side) {
+    const bool copied = side == 0 && binding.copies_input;
     binding.where[side] =
-        binding.user[side] && binding.symmetric
+        binding.user[side] && binding.symmetric && !copied
             ? fabric_->locate(binding.user[side], binding.parts[side].total() * binding.element)
             : Location{};
+  }
 }
 
 void Planner::cut(const Call& call, const PlanShape& shape, std::size_t chunk,

@@ -132,7 +132,8 @@ void PointToPoint::begin(Operation& operation) {
   operation.binding.first_channel = kData;
   if (!state_.slots.leased()) state_.slots.lease(engine_->arenas().lease());
   operation.run = std::make_unique<Run>();
-  operation.run->start(operation.binding, state_, operation.sends ? 0 : 1);
+  const Binding& binding = operation.binding;
+  operation.run->start(binding, state_, operation.sends ? 0 : 1, binding.user[0]);
 }
 
 bool PointToPoint::transfer(std::deque<Owned>& queue, bool look, Pace pace, Finished& finished) {

@@ -38,11 +38,11 @@ Lane::~Lane() {
 
 [[gnu::hot]] inline void Lane::begin(Binding& binding, std::uint64_t sequence) {
   binding.signature.sequence = static_cast<std::uint32_t>(sequence);
-  if (binding.copies_input) scratch_.take_input(binding);
+  std::byte* const input = binding.copies_input ? scratch_.copy_input(binding) : binding.user[0];
   endpoint_->begin(sequence, written_by_peers(binding));
   if (binding.uses_slots && members_ > 1 && !state_.slots.leased())
     state_.slots.lease(engine_->arenas().lease(this));
-  run_.start(binding, state_, me_);
+  run_.start(binding, state_, me_, input);
 }
 
 SymmetricBlock Lane::give_idle() {

@@ -100,8 +100,7 @@ namespace weft {
   const auto buffer = static_cast<std::size_t>(now.from()->buffer);
   out.whole = whole(*now.from());
   if (binding_->where[buffer])
-    out.where =
-        binding_->where[buffer] + static_cast<std::size_t>(out.source - binding_->user[buffer]);
+    out.where = binding_->where[buffer] + static_cast<std::size_t>(out.source - user_[buffer]);
   out.aimed = now.targets > 0;
   if (!out.aimed) return;
   for (std::size_t i = 0; i < readers_.size(); ++i) {

@@ -32,10 +32,11 @@ LaneState::LaneState(Endpoint& endpoint, int members)
   if (!why.empty()) throw Aborted(why);
 }
 
-[[gnu::hot]] void Run::start(const Binding& binding, LaneState& lane, int rank) {
+[[gnu::hot]] void Run::start(const Binding& binding, LaneState& lane, int rank, std::byte* input) {
   binding_ = &binding;
   lane_ = &lane;
   rank_ = rank;
+  user_ = {input, binding.user[1]};
   at_ = {};
   blocked_on_ = -1;
   read_in_place_ = false;

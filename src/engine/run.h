@@ -43,9 +43,9 @@ struct LaneState {
 // Executes one rank's program. `advance` may be called from different threads, one at a time.
 class Run final : LatePayload {
  public:
-  // Does not start. `rank`: own rank in the plan. The lane must hold slot memory if
-  // binding.uses_slots.
-  void start(const Binding& binding, LaneState& lane, int rank);
+  // Does not start. `rank`: own rank in the plan. `input`: what is read in place of the caller's
+  // input, which may be the same. The lane must hold slot memory if binding.uses_slots.
+  void start(const Binding& binding, LaneState& lane, int rank, std::byte* input);
 
   // Goes on until finished (true), or until nothing can go or the pace ends it (false). Throws
   // Mismatch, InvalidArgument (a peer's buffer is not symmetric), Aborted (a peer's buffer may have
@@ -121,7 +121,7 @@ class Run final : LatePayload {
   }
   std::byte* user(const Place& place, const Span& span) {
     if (place.owner != rank_) return in_peer_buffer(place, span);
-    std::byte* const buffer = binding_->user[static_cast<std::size_t>(place.buffer)];
+    std::byte* const buffer = user_[static_cast<std::size_t>(place.buffer)];
     if (span.count && (!buffer || span.first + span.count > place.elements)) [[unlikely]]
       past_the_end(place);
     return buffer + offset_of(place, span);
@@ -161,6 +161,7 @@ class Run final : LatePayload {
   const Binding* binding_ = nullptr;
   LaneState* lane_ = nullptr;
   int rank_ = 0;
+  std::array<std::byte*, 2> user_{};  // its buffers, indexed by Buffer
 
   Position at_;
   Position seen_at_;  // by went()

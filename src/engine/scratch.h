@@ -13,8 +13,8 @@ namespace weft {
 // One call at a time.
 class Scratch {
  public:
-  // Copies the input and has the binding read the copy, until the next call. Peers cannot load it.
-  void take_input(Binding& binding) {
+  // A copy of the input, until the next call. Peers cannot load it.
+  std::byte* copy_input(const Binding& binding) {
     const std::size_t bytes = binding.parts[0].total() * binding.element;
     if (bytes > bytes_) {
       memory_.reset();  // first, so that the two never exist together
@@ -23,8 +23,7 @@ class Scratch {
       bytes_ = bytes;
     }
     kernels::copy(memory_.get(), binding.user[0], bytes, kernels::To::kOwn);
-    binding.user[0] = memory_.get();
-    binding.where[0] = {};
+    return memory_.get();
   }
 
  private:
