@@ -1,9 +1,9 @@
 """Measurements with the two cores as they mostly are: hosts move virtual cores, for seconds.
 
 A move makes any library several times as slow. And while another guest uses the other half of a
-core, with which it shares its units, all takes up to 1.7 of the time. Two looks without a library
-tell: before and after each measurement. On some hosts cores are alone for moments only. There a
-shared core is what counts.
+core, with which it shares its units, all takes up to twice the time. Two looks without a library
+tell: before and after each measurement. On some hosts cores are mostly shared. There a shared core
+is what counts, and what is measured on one that is alone is thrown away.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ _RANKS = 2
 _SECONDS = 0.01
 _TIMES = 7
 _FIRST = 10  # looks, before anything is measured
-_QUICKER = 1 / 4  # of all looks; the next one is the norm
 
 
 def apart() -> float:
@@ -59,7 +58,7 @@ def _counting(core: int) -> float:
 
 
 class Look:
-    """Whether something takes at most `most` times what it takes mostly: a quarter is quicker."""
+    """Whether something takes what it mostly takes: at most `most` times more or less."""
 
     def __init__(self, measure: Callable[[], float], most: float) -> None:
         self._measure = measure
@@ -71,17 +70,21 @@ class Look:
         seconds = self._measure()
         if not waiting:
             bisect.insort(self._seen, seconds)
-        return seconds < self._most * self._seen[int(_QUICKER * len(self._seen))]
+        norm = statistics.median(self._seen)
+        return norm / self._most < seconds < self._most * norm
 
 
 @functools.cache
 def usual_looks() -> list[Look]:
-    """At cores that are alone, and near. Kept, so that a busy moment cannot become the norm."""
-    return [Look(shared, 1.2), Look(apart, 2)]
+    """At who shares the cores, and how near they are. Kept, so that a moment is not the norm."""
+    return [Look(shared, 1.2), Look(apart, 1.5)]
 
 
 class Placement:
-    """Whether the cores are near and alone, and what was measured while not. Not thread safe."""
+    """Whether the cores are as they mostly are, and what was measured while not.
+
+    Not thread safe.
+    """
 
     def __init__(self, looks: Sequence[Look] | None = None, patience: float = 30) -> None:
         """`patience`: seconds until a measurement counts although the cores stay as they are."""
@@ -96,7 +99,7 @@ class Placement:
         return {"moved": self.moved, "far": self.far}
 
     def steady(self, measure: Callable[[], Taken]) -> Taken:
-        """What is measured with good cores before and after."""
+        """What is measured with cores that are as usual before and after."""
         end = time.monotonic() + self._patience
         while time.monotonic() < end:
             if not self._good:
