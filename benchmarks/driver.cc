@@ -77,6 +77,7 @@ class Bench {
 
   void run() {
     Schedule schedule(job_);
+    apart_ = meeting_.seconds();
     for (Turn turn{kWarmSamples, false}; turn.samples;) {
       const auto start = Clock::now();
       for (long i = 0; i < turn.samples; ++i, ++iteration_) {
@@ -90,11 +91,13 @@ class Bench {
       turn.counts = turn.samples >= 0;
       turn.samples = std::labs(turn.samples);
     }
+    apart_ = std::max(apart_, meeting_.seconds());
   }
 
   void write(std::ostream& out, std::size_t index) const {
     const std::string algorithm = library_.algorithm();
     out << index << ' ' << correct_ << ' ' << (algorithm.empty() ? "-" : algorithm);
+    out << " apart=" << apart_;
     for (double taken : seconds_) out << ' ' << taken;
     out << '\n';
   }
@@ -159,6 +162,7 @@ class Bench {
   std::shared_ptr<void> input_, output_;
   std::vector<std::byte> values_;
   long iteration_ = 0;
+  double apart_ = 0;  // seconds of a meeting before or after, whichever took longer
   std::vector<double> seconds_;
   bool correct_ = true;
 };

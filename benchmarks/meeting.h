@@ -19,6 +19,9 @@ class Meeting {
 
   // Returns when all ranks have called it. Ranks spin; where they outnumber cores they yield.
   void wait();
+  // Seconds of one, while ranks do nothing else: how far their cores are from each other now. The
+  // median of some turns; 0 where ranks outnumber cores. All ranks call it.
+  double seconds();
   // Rank 0's number, on all.
   std::int64_t agree(std::int64_t mine);
   // The largest number, on all.

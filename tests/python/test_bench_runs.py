@@ -76,7 +76,7 @@ def test_a_wrong_result_in_one_round_is_remembered(tmp_path):
     once = tmp_path / "first"
     script = (
         f"[ -e {once}$2 ] && right=1 || right=0; touch {once}$2; "
-        'printf "0 $right - 0.5\\n" > $1/samples.$2'
+        'printf "0 $right - apart=0 0.5\\n" > $1/samples.$2'
     )
     (of_shell,) = measure(CASES[:1], [shell(script)], 2, 1.0, 2, lambda *told: None)
     assert [one.correct for rank in of_shell for one in rank] == [False, False]
@@ -103,7 +103,7 @@ def test_a_failing_library_is_named_and_leaves_nothing(failure, tmp_path, monkey
 
 
 def test_a_child_that_a_finished_library_leaves_is_ended():
-    script = samples("0 1 - 0.5") + "; setsid sleep 1000 & exit 0"
+    script = samples("0 1 - apart=0 0.5") + "; setsid sleep 1000 & exit 0"
     burst(shell(script), Job(CASES[:1], 0.1, 1))
     assert not marked()
 

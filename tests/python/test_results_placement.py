@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from weft.bench.cases import Case
+from weft.bench.job import Measured
+from weft.bench.libraries import limit
+
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts" / "results"
 NEAR, FAR = 1.0, 3.0
 
@@ -22,6 +26,7 @@ def placement(monkeypatch):
         look = Look(lambda: left.pop(0) if len(left) > 1 else left[0], 2)
         return Placement([Look(lambda: NEAR, 2), look], patience)
 
+    made.look = Look
     return made
 
 
@@ -69,6 +74,30 @@ def test_cores_that_stay_far_are_counted(placement):
     assert found.counts() == {"moved": 1, "far": 1}
     assert found.steady(lambda: "again") == "again"
     assert found.counts() == {"moved": 1, "far": 2}
+
+
+def test_sizes_that_met_moved_cores_are_measured_again(placement, monkeypatch):
+    from defaults import peers
+
+    apart = {8: [NEAR, NEAR], 16: [FAR, NEAR], 32: [FAR, FAR, 0.2, NEAR]}
+    asked = []
+
+    def burst(_, job):
+        sizes = [case.bytes for case in job.cases]
+        asked.append(sizes)
+        one = [[Measured(True, None, [len(asked) * 1e-6], apart[n].pop(0))] for n in sizes]
+        return [[measured for (measured,) in one]] * 2
+
+    monkeypatch.setattr(peers, "burst", burst)
+    monkeypatch.setattr(peers, "look_apart", lambda: placement.look(lambda: NEAR, 2))
+    found = placement(NEAR)
+    cases = {n: Case.sized("broadcast", n, 2, "float32") for n in (8, 16, 32)}
+    assert peers._round(limit(), cases, found) == {8: 1.0, 16: 2.0, 32: 4.0}
+    assert asked == [[8, 16, 32], [16, 32], [32], [32]]
+    assert found.counts() == {"moved": 3, "far": 0}
+    apart[8] = [FAR] * peers.TRIES
+    assert list(peers._round(limit(), {8: cases[8]}, found)) == [8]
+    assert found.counts() == {"moved": 3 + peers.TRIES, "far": 1}
 
 
 @pytest.mark.parametrize(("quicker", "moved"), [(10, 0), (14, 1)])

@@ -45,4 +45,5 @@ def _joined(parts: tuple[Measured, ...]) -> Measured:
         all(part.correct for part in parts),
         parts[0].algorithm,
         [second for part in parts for second in part.seconds],
+        max(part.apart for part in parts),
     )

@@ -52,10 +52,13 @@ class Measured:
     correct: bool
     algorithm: str | None  # None: the library does not say
     seconds: list[float]
+    # Of a meeting of the ranks before or after, whichever took longer: how far their cores are from
+    # each other. 0: not measured, as through PyTorch and where ranks outnumber cores.
+    apart: float = 0.0
 
     def line(self, index: int) -> str:
         """The file that a driver writes for its case number `index`."""
-        words = [str(index), str(int(self.correct)), self.algorithm or "-"]
+        words = [str(index), str(int(self.correct)), self.algorithm or "-", f"apart={self.apart!r}"]
         return " ".join([*words, *map(repr, self.seconds)]) + "\n"
 
 
@@ -78,7 +81,10 @@ def _case(words: list[str], ranks: int, alike: dict[str, bool]) -> Case:
 
 
 def read_samples(directory: Path, ranks: int) -> list[list[Measured]]:
-    """The samples of the drivers: by rank, then by case."""
+    """The samples of the drivers: by rank, then by case.
+
+    Raises ValueError for a driver of another version.
+    """
     return [
         [_measured(line) for line in (directory / f"samples.{rank}").read_text().splitlines()]
         for rank in range(ranks)
@@ -86,7 +92,12 @@ def read_samples(directory: Path, ranks: int) -> list[list[Measured]]:
 
 
 def _measured(line: str) -> Measured:
-    _, correct, algorithm, *seconds = line.split()
+    _, correct, algorithm, apart, *seconds = line.split()
+    if not apart.startswith("apart="):
+        raise ValueError("a benchmark driver is of another version of Weft: run `make peers`")
     return Measured(
-        correct == "1", None if algorithm == "-" else algorithm, [float(s) for s in seconds]
+        correct == "1",
+        None if algorithm == "-" else algorithm,
+        [float(s) for s in seconds],
+        float(apart.removeprefix("apart=")),
     )

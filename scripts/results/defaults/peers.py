@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from weft.bench.cases import Case
-from weft.bench.job import Job
+from weft.bench.job import Job, Measured
 from weft.bench.libraries import PEERS, Launch, Library, limit, weft_library
 from weft.bench.processes import burst
 
-from .placement import Placement
+from .placement import Placement, look_apart
 
 Row = dict[str, Any]
 ROUNDS = 10
 SECONDS = 0.05  # of a case in a round
+TRIES = 20  # of a round, of the cases that met moved cores
 SKETCH_FROM = 16 << 10  # bytes: below, its threads' start and its halves say nothing
 # Slots, chunks and copy loops of the sketch, of which the quickest counts, size by size.
 SKETCHES: dict[str, tuple[str, ...]] = {}
@@ -67,9 +68,7 @@ def measured(turn: Row, ranks: int, sizes: list[int], rounds: int = ROUNDS) -> R
     for number in range(rounds):
         names = list(ways) if number % 2 == 0 else list(ways)[::-1]
         for name in names:
-            library, cases = ways[name]
-            taken = placement.steady(functools.partial(_round, library, cases))
-            for nbytes, time in taken.items():
+            for nbytes, time in _round(*ways[name], placement).items():
                 us[name].setdefault(str(nbytes), []).append(time)
     return {"us": us, **placement.counts()}
 
@@ -92,13 +91,33 @@ def _ways(
     return ways
 
 
-def _round(library: Library, cases: dict[int, Case]) -> dict[int, float]:
-    """Medians of the slowest rank, in microseconds. Raises ValueError if a result is wrong."""
-    by_rank = burst(library, Job(list(cases.values()), SECONDS, None))
-    times = {}
-    for nbytes, case in zip(cases, zip(*by_rank, strict=True), strict=True):
-        if not all(one.correct for one in case):
-            raise ValueError(f"{library.name}: a wrong result at {nbytes} bytes")
-        slowest = map(max, zip(*(one.seconds for one in case), strict=True))
-        times[nbytes] = float(f"{statistics.median(slowest) * 1e6:.5g}")
+def _round(library: Library, cases: dict[int, Case], placement: Placement) -> dict[int, float]:
+    """Medians of the slowest rank, in microseconds. Raises ValueError if a result is wrong.
+
+    Cores also move while all sizes are measured. So those that met moved cores are measured again.
+    """
+    times: dict[int, float] = {}
+    left = dict(cases)
+    for _ in range(TRIES):
+        by_rank = placement.steady(functools.partial(_measured, library, list(left.values())))
+        for nbytes, of_ranks in zip(list(left), zip(*by_rank, strict=True), strict=True):
+            times[nbytes] = _median(library, nbytes, of_ranks)
+            apart = max(one.apart for one in of_ranks)
+            if apart == 0 or look_apart().is_usual(apart):
+                del left[nbytes]
+        placement.moved += bool(left)
+        if not left:
+            return times
+    placement.far += 1
     return times
+
+
+def _measured(library: Library, cases: list[Case]) -> list[list[Measured]]:
+    return burst(library, Job(cases, SECONDS, None))
+
+
+def _median(library: Library, nbytes: int, of_ranks: tuple[Measured, ...]) -> float:
+    if not all(one.correct for one in of_ranks):
+        raise ValueError(f"{library.name}: a wrong result at {nbytes} bytes")
+    slowest = map(max, zip(*(one.seconds for one in of_ranks), strict=True))
+    return float(f"{statistics.median(slowest) * 1e6:.5g}")

@@ -29,11 +29,9 @@ _FIRST = 10  # looks, before anything is measured
 
 
 def apart() -> float:
-    """Seconds of a two-core operation of 8 bytes: how far the cores are from each other."""
+    """Seconds of a meeting of two cores: how far they are from each other."""
     case = Case.sized("allreduce", 8, _RANKS, "float32")
-    of_ranks = [rank[0] for rank in burst(limit(), Job([case], _SECONDS, None))]
-    slowest = map(max, zip(*(one.seconds for one in of_ranks), strict=True))
-    return statistics.median(slowest)
+    return max(rank[0].apart for rank in burst(limit(), Job([case], _SECONDS, None)))
 
 
 def shared() -> float:
@@ -70,14 +68,24 @@ class Look:
         seconds = self._measure()
         if not waiting:
             bisect.insort(self._seen, seconds)
+        return self.is_usual(seconds)
+
+    def is_usual(self, seconds: float) -> bool:
+        """Whether that would pass."""
         norm = statistics.median(self._seen)
         return norm / self._most < seconds < self._most * norm
 
 
 @functools.cache
+def look_apart() -> Look:
+    """At how near the cores are. Kept, as the next, so that a moment is not the norm."""
+    return Look(apart, 1.5)
+
+
+@functools.cache
 def usual_looks() -> list[Look]:
-    """At who shares the cores, and how near they are. Kept, so that a moment is not the norm."""
-    return [Look(shared, 1.2), Look(apart, 1.5)]
+    """At who shares the cores, and how near they are."""
+    return [Look(shared, 1.2), look_apart()]
 
 
 class Placement:
