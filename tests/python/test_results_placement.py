@@ -113,3 +113,10 @@ def test_what_was_measured_in_a_far_quicker_moment_is_thrown_away(placement):
     numbers = iter(range(1, 10))
     assert found.steady(lambda: next(numbers)) == 2
     assert found.counts() == {"moved": 1, "far": 0}
+
+
+@pytest.mark.parametrize(("near", "usual"), [(3, NEAR), (2, FAR)])
+def test_the_norm_may_be_what_a_quarter_is_quicker_than(placement, near, usual):
+    looks = [NEAR] * near + [FAR] * (10 - near)
+    look = placement.look(lambda: looks.pop(), 2, quicker=1 / 4)
+    assert [one for one in (NEAR, FAR) if look.is_usual(one)] == [usual]
