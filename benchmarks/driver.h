@@ -36,7 +36,8 @@ class Library {
 
 // Measures all cases of `job` on this rank, and writes `directory`/samples.RANK, one line a case:
 //   INDEX 1|0 ALGORITHM|- apart=SECONDS SECONDS SECONDS ...
-// The second word says whether all was right, the fourth what a meeting took before or after.
+// The second word says whether all was right, the fourth what a meeting took, before or after,
+// whichever was longer; 0 where ranks outnumber cores.
 void measure(Library& library, const Job& job, int rank, const std::string& directory);
 
 // For main(): runs `body`; on an exception prints "rank R: Type: text" and ends the process with 1

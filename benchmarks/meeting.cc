@@ -60,7 +60,7 @@ void Meeting::wait() {
 }
 
 double Meeting::seconds() {
-  if (crowded_) return 0;
+  if (agree(crowded_)) return 0;
   constexpr int kMeetings = 16;
   std::array<double, 5> turns;
   for (double& turn : turns) {

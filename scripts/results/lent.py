@@ -88,7 +88,7 @@ def part(rows: list[Row]) -> str:
         lines = [[name, *(cell(mine, name, nbytes) for nbytes in SIZES)] for name in COLLECTIVES]
         tables.append(
             f"### {processor}\n\n{table(['', *map(size, SIZES)], lines)}\n\n"
-            f"{moved} runs met cores that had been moved or were shared, and were repeated; "
+            f"{moved} runs met cores that were not as usual, and were repeated; "
             f"{far} count so."
         )
     return "\n\n".join(tables)

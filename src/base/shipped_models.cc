@@ -15,8 +15,8 @@ using Rules = std::array<CopyRule, 3>;
 // The string instruction slows down several times where low address bits agree (glibc bug 30994).
 // Where they do not, loops were as fast on Zen 3 and 4, unless a buffer outgrows the caches. Then
 // own memory is filled past them, on Zen 4 from half of the third one on. On Zen 3 a quarter of it
-// is what other guests leave. Slots are filled by strings on Zen 4 then, on Zen 3 in parts if
-// chunks are long: there strings took 1.1 of the time.
+// is what other guests leave. On Zen 4 slots are filled by strings then. On Zen 3 that took 1.1 of
+// the time, and long chunks are copied in parts, those of long broadcasts and of exchanges.
 constexpr CopyProfile kZen3 = {
     .rules = Rules{CopyRule{.stream_from = 8_M}, CopyRule{.parts_from = 128_K}}};
 constexpr CopyProfile kZen4 = {
@@ -40,7 +40,7 @@ constexpr CopyRule kEmeraldSlot = {.string_from = 1_K};
 constexpr CopyProfile kEmeraldRapids = {
     .rules = Rules{CopyRule{.string_from = 8_K}, kEmeraldSlot, kEmeraldSlot}, .ahead = 64};
 
-// Slots go to and fro between two ranks that send to each other. On all three processors where that
+// Slots go to and fro between two ranks that send to each other. On all four processors where that
 // was measured exchanges gain, most those of up to 512 KiB.
 constexpr Reuse lending(Reuse reuse) {
   reuse.lend_to = 64_K;
@@ -70,8 +70,7 @@ constexpr Lengths kGoldenCove = {.smallest_chunk = 32_K,
 // KiB gains by; for calls that are no longer than it.
 constexpr Reuse kZen3Reuse = lending({.span = 1_M, .to = 512_K});
 constexpr Reuse kZen4Reuse = lending({.span = 3_M, .to = 1_M});
-// An allreduce of 64 KiB that is added up everywhere took 1.14 of what it takes in two halves. Long
-// broadcasts have chunks that are copied in parts.
+// An allreduce of 64 KiB that is added up everywhere took 1.14 of what it takes in two halves.
 constexpr Lengths zen3_lengths() {
   Lengths lengths = for_lent_slots({.loaded_chunk = 1_M,
                                     .symmetric_one_shot = 4_K,

@@ -157,9 +157,3 @@ def test_samples_are_read_as_they_were_written(tmp_path):
         lines = [one.line(index) for index, one in enumerate(measured)]
         (tmp_path / f"samples.{rank}").write_text("".join(lines))
     assert read_samples(tmp_path, 2) == of_ranks
-
-
-def test_samples_of_an_older_driver_are_refused(tmp_path):
-    (tmp_path / "samples.0").write_text("0 1 - 2.5e-07 3e-07\n")
-    with pytest.raises(ValueError, match="make peers"):
-        read_samples(tmp_path, 1)

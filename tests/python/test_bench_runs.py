@@ -85,6 +85,9 @@ def test_a_wrong_result_in_one_round_is_remembered(tmp_path):
 
 # What a rank does, and what is said of it.
 FAILURES = {
+    "is of another version": (
+        "printf '0 1 - 2.5e-7 3e-7\\n' > $1/samples.$2", "another version of Weft.*make peers"
+    ),
     "exits": ("echo no luck; exit 3", r"exited with 3\n    no luck"),
     "dies": ('[ $2 = 1 ] && kill -9 $$; sleep 1000', "rank 1: its process was killed by SIGKILL"),
     "leaves a child": ("sleep 1000 & exit 1", "exited with 1"),

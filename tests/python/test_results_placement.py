@@ -95,9 +95,19 @@ def test_sizes_that_met_moved_cores_are_measured_again(placement, monkeypatch):
     assert peers._round(limit(), cases, found) == {8: 1.0, 16: 2.0, 32: 4.0}
     assert asked == [[8, 16, 32], [16, 32], [32], [32]]
     assert found.counts() == {"moved": 3, "far": 0}
-    apart[8] = [FAR] * peers.TRIES
-    assert list(peers._round(limit(), {8: cases[8]}, found)) == [8]
-    assert found.counts() == {"moved": 3 + peers.TRIES, "far": 1}
+
+
+def test_sizes_that_always_meet_moved_cores_are_counted(placement, monkeypatch):
+    from defaults import peers
+
+    one = [Measured(True, None, [1e-6], FAR)]
+    monkeypatch.setattr(peers, "burst", lambda *_: [one, one])
+    monkeypatch.setattr(peers, "look_apart", lambda: placement.look(lambda: NEAR, 2))
+    found = placement(NEAR, patience=0.05)
+    case = Case.sized("broadcast", 8, 2, "float32")
+    assert peers._round(limit(), {8: case}, found) == {8: 1.0}
+    assert found.moved > 0
+    assert found.far == 1
 
 
 @pytest.mark.parametrize(("quicker", "moved"), [(10, 0), (14, 1)])

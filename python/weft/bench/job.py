@@ -94,7 +94,10 @@ def read_samples(directory: Path, ranks: int) -> list[list[Measured]]:
 def _measured(line: str) -> Measured:
     _, correct, algorithm, apart, *seconds = line.split()
     if not apart.startswith("apart="):
-        raise ValueError("a benchmark driver is of another version of Weft: run `make peers`")
+        raise ValueError(
+            "its benchmark driver is of another version of Weft: build it anew, as `make peers` "
+            "does for other libraries"
+        )
     return Measured(
         correct == "1",
         None if algorithm == "-" else algorithm,

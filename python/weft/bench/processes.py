@@ -42,7 +42,10 @@ def burst(library: Library, job: Job) -> list[list[Measured]]:
                 library.name, library.launch(job.ranks, directory), directory,
                 10 * job.seconds * len(job.cases),
             )  # fmt: skip
-            return read_samples(directory, job.ranks)
+            try:
+                return read_samples(directory, job.ranks)
+            except ValueError as error:
+                raise BurstFailed(f"{library.name}: {error}") from None
     finally:
         os.close(memory)
 

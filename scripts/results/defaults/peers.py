@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import statistics
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from .placement import Placement, look_apart
 Row = dict[str, Any]
 ROUNDS = 10
 SECONDS = 0.05  # of a case in a round
-TRIES = 20  # of a round, of the cases that met moved cores
 SKETCH_FROM = 16 << 10  # bytes: below, its threads' start and its halves say nothing
 # Slots, chunks and copy loops of the sketch, of which the quickest counts, size by size.
 SKETCHES: dict[str, tuple[str, ...]] = {}
@@ -98,22 +96,25 @@ def _round(library: Library, cases: dict[int, Case], placement: Placement) -> di
     """
     times: dict[int, float] = {}
     left = dict(cases)
-    for _ in range(TRIES):
-        by_rank = placement.steady(functools.partial(_measured, library, list(left.values())))
-        for nbytes, of_ranks in zip(list(left), zip(*by_rank, strict=True), strict=True):
-            times[nbytes] = _median(library, nbytes, of_ranks)
-            apart = max(one.apart for one in of_ranks)
-            if apart == 0 or look_apart().is_usual(apart):
+
+    def measure() -> dict[int, tuple[Measured, ...]]:
+        by_rank = burst(library, Job(list(left.values()), SECONDS, None))
+        return dict(zip(left, zip(*by_rank, strict=True), strict=True))
+
+    def all_usual(taken: dict[int, tuple[Measured, ...]]) -> bool:
+        for nbytes, of_ranks in taken.items():
+            if _met_usual_cores(of_ranks):
+                times[nbytes] = _median(library, nbytes, of_ranks)
                 del left[nbytes]
-        placement.moved += bool(left)
-        if not left:
-            return times
-    placement.far += 1
-    return times
+        return not left
+
+    last = placement.steady(measure, all_usual)
+    return times | {nbytes: _median(library, nbytes, last[nbytes]) for nbytes in left}
 
 
-def _measured(library: Library, cases: list[Case]) -> list[list[Measured]]:
-    return burst(library, Job(cases, SECONDS, None))
+def _met_usual_cores(of_ranks: tuple[Measured, ...]) -> bool:
+    apart = max(one.apart for one in of_ranks)
+    return apart == 0 or look_apart().is_usual(apart)
 
 
 def _median(library: Library, nbytes: int, of_ranks: tuple[Measured, ...]) -> float:

@@ -77,7 +77,7 @@ class Look:
     def is_usual(self, seconds: float) -> bool:
         """Whether that would pass."""
         norm = self._seen[int(self._quicker * len(self._seen))]
-        return norm / self._most < seconds < self._most * norm
+        return norm / self._most <= seconds <= self._most * norm
 
 
 @functools.cache
@@ -113,8 +113,10 @@ class Placement:
         """Both, for a row of data."""
         return {"moved": self.moved, "far": self.far}
 
-    def steady(self, measure: Callable[[], Taken]) -> Taken:
-        """What is measured with cores that are as usual before and after."""
+    def steady(
+        self, measure: Callable[[], Taken], usual: Callable[[Taken], bool] = lambda _: True
+    ) -> Taken:
+        """What is measured with usual cores before, after and, as `usual` says, meanwhile."""
         end = time.monotonic() + self._patience
         while time.monotonic() < end:
             if not self._good:
@@ -122,7 +124,7 @@ class Placement:
                 continue
             taken = measure()
             self._good = self._is_good()
-            if self._good:
+            if self._good and usual(taken):
                 return taken
             self.moved += 1
         self.far += 1
