@@ -114,9 +114,13 @@ class Placement:
         return {"moved": self.moved, "far": self.far}
 
     def steady(
-        self, measure: Callable[[], Taken], usual: Callable[[Taken], bool] = lambda _: True
+        self, measure: Callable[[], Taken], usual: Callable[[Taken], bool] | None = None
     ) -> Taken:
-        """What is measured with usual cores before, after and, as `usual` says, meanwhile."""
+        """What is measured with usual cores before and afterwards.
+
+        `usual` says whether they were, if it is given: what is measured may know it better than a
+        look afterwards.
+        """
         end = time.monotonic() + self._patience
         while time.monotonic() < end:
             if not self._good:
@@ -124,7 +128,7 @@ class Placement:
                 continue
             taken = measure()
             self._good = self._is_good()
-            if self._good and usual(taken):
+            if usual(taken) if usual else self._good:
                 return taken
             self.moved += 1
         self.far += 1
