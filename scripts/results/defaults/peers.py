@@ -109,7 +109,8 @@ def _round(library: Library, cases: dict[int, Case], placement: Placement) -> di
         return not left
 
     last = placement.steady(measure, all_usual)
-    return times | {nbytes: _median(library, nbytes, last[nbytes]) for nbytes in left}
+    times |= {nbytes: _median(library, nbytes, last[nbytes]) for nbytes in left}
+    return {nbytes: times[nbytes] for nbytes in cases}
 
 
 def _met_usual_cores(of_ranks: tuple[Measured, ...]) -> bool:
