@@ -79,14 +79,17 @@ def test_cores_that_stay_far_are_counted(placement):
 def test_sizes_that_met_moved_cores_are_measured_again(placement, monkeypatch):
     from defaults import peers
 
-    apart = {8: [FAR, FAR, 0.2, NEAR], 16: [FAR, NEAR], 32: [NEAR]}
+    apart = {8: [FAR, FAR, FAR, NEAR], 16: [FAR, NEAR], 32: [NEAR]}
     asked = []
 
     def burst(_, job):
         sizes = [case.bytes for case in job.cases]
         asked.append(sizes)
-        one = [[Measured(True, None, [len(asked) * 1e-6], apart[n].pop(0))] for n in sizes]
-        return [[measured for (measured,) in one]] * 2
+        seconds = [len(asked) * 1e-6]
+        return [
+            [Measured(True, None, seconds, NEAR) for _ in sizes],
+            [Measured(True, None, seconds, apart[n].pop(0)) for n in sizes],
+        ]
 
     monkeypatch.setattr(peers, "burst", burst)
     monkeypatch.setattr(peers, "look_apart", lambda: placement.look(lambda: NEAR, 2))
