@@ -14,29 +14,29 @@ import pytest
 from mpirun import LIBRARIES, found, start
 from ports import free_port
 
+RESULTS = ("table", "sizes", "many", "points")
 RANK = str(Path(__file__).with_name("rank.py"))
 
 
-def play(name, ranks, part, directory, fabric="mpi"):
+def play(name, ranks, directory, *parts, fabric="mpi"):
     variables = {"WEFT_RENDEZVOUS": str(directory), "EXPECTED_RANKS": str(ranks)}
     variables["FABRIC"] = fabric
     passed = {n: os.environ[n] for n in ("PYTHONPATH", "WEFT_TUNING") if n in os.environ}
-    return start(found(name), ranks, [sys.executable, RANK, part], **variables, **passed)
+    command = [sys.executable, RANK, *parts]
+    return start(found(name), ranks, command, limit=100, **variables, **passed)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
-@pytest.mark.parametrize("part", ["table", "sizes", "many", "points"])
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_results(name, part, ranks, tmp_path):
-    code, output = play(name, ranks, part, tmp_path)
+def test_results(name, ranks, tmp_path):
+    code, output = play(name, ranks, tmp_path, *RESULTS)
     assert (code, output.count(": ok")) == (0, ranks), output
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 5])
-@pytest.mark.parametrize("part", ["table", "many", "points"])
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_results_beside_shared_memory(name, part, ranks, tmp_path):
-    code, output = play(name, ranks, part, tmp_path, "shm+mpi")
+def test_results_beside_shared_memory(name, ranks, tmp_path):
+    code, output = play(name, ranks, tmp_path, *RESULTS, fabric="shm+mpi")
     assert (code, output.count(": ok")) == (0, ranks), output
 
 
@@ -44,7 +44,7 @@ def test_results_beside_shared_memory(name, part, ranks, tmp_path):
 @pytest.mark.parametrize("part", ["abort", "leave", "again", "fork", "late", "split", "stop"])
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_failures(name, part, fabric, tmp_path):
-    code, output = play(name, 3, part, tmp_path, fabric)
+    code, output = play(name, 3, tmp_path, part, fabric=fabric)
     assert (code, output.count(": ok")) == (0, 3), output
 
 
@@ -64,7 +64,7 @@ def test_torch(name, fabric):
 def test_a_killed_rank_ends_the_job(name, tmp_path):
     """MPI tells the others nothing. Its launcher ends them."""
     began = time.monotonic()
-    code, output = play(name, 3, "die", tmp_path)
+    code, output = play(name, 3, tmp_path, "die")
     assert code != 0
     assert output.count(": ok") == 0, output
     assert time.monotonic() - began < 15

@@ -96,7 +96,7 @@ def test_bench_against_gloo_through_torch(tmp_path):
     if _build_info.TORCH_MISSING:
         pytest.skip(_build_info.TORCH_MISSING)
     command = weft("bench", "allreduce", "--sizes", "8,1M", "--iterations", "3", "--api", "torch",
-                   "--peers", "gloo", "--json", "-")  # fmt: skip
+                   "--rounds", "2", "--peers", "gloo", "--json", "-")  # fmt: skip
     if _has_matplotlib():
         command += ["--plot", str(tmp_path / "plot.png")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)

@@ -30,7 +30,7 @@ def finish(command: list[str], **variables: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def start(program: str, part: str, ranks: int, **variables: str) -> tuple[int, str]:
+def start(program: str, parts: tuple[str, ...], ranks: int, **variables: str) -> tuple[int, str]:
     passed = [word for name in variables for word in ("-x", name)]
-    command = [*OSHRUN, *passed, "-n", str(ranks), sys.executable, program, part]
+    command = [*OSHRUN, *passed, "-n", str(ranks), sys.executable, program, *parts]
     return finish(command, **variables)

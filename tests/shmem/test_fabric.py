@@ -11,45 +11,43 @@ import pytest
 from oshrun import OSHRUN, WAYS, finish, needs_oshrun, start
 from ports import free_port
 
+RESULTS = ("table", "sizes", "many", "points")
 RANK = str(Path(__file__).parents[1] / "mpi" / "rank.py")
 
 pytestmark = needs_oshrun
 
 
-def play(part, ranks, directory, way="loads", fabric="shmem", **variables):
+def play(ranks, directory, *parts, way="loads", fabric="shmem", **variables):
     variables |= {
         "WEFT_RENDEZVOUS": str(directory),
         "EXPECTED_RANKS": str(ranks),
         "FABRIC": fabric,
         "UCX_TLS": WAYS[way],
     }
-    return start(RANK, part, ranks, **variables)
+    return start(RANK, parts, ranks, **variables)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
-@pytest.mark.parametrize("part", ["table", "sizes", "many", "points"])
-def test_results(part, ranks, tmp_path):
-    code, output = play(part, ranks, tmp_path)
+def test_results(ranks, tmp_path):
+    code, output = play(ranks, tmp_path, *RESULTS)
     assert (code, output.count(": ok")) == (0, ranks), output
 
 
-@pytest.mark.parametrize("part", ["table", "sizes", "many", "points"])
-def test_results_over_a_network(part, tmp_path):
-    code, output = play(part, 3, tmp_path, "puts")
+def test_results_over_a_network(tmp_path):
+    code, output = play(3, tmp_path, *RESULTS, way="puts")
     assert (code, output.count(": ok")) == (0, 3), output
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("part", ["table", "many", "points"])
-def test_results_beside_shared_memory(part, way, tmp_path):
-    code, output = play(part, 3, tmp_path, way, "shm+shmem")
+def test_results_beside_shared_memory(way, tmp_path):
+    code, output = play(3, tmp_path, *RESULTS, way=way, fabric="shm+shmem")
     assert (code, output.count(": ok")) == (0, 3), output
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("part", ["abort", "leave", "fork", "late", "stop"])
 def test_failures(part, way, tmp_path):
-    code, output = play(part, 3, tmp_path, way)
+    code, output = play(3, tmp_path, part, way=way)
     assert (code, output.count(": ok")) == (0, 3), output
 
 
@@ -58,14 +56,14 @@ def test_torch():
     pytest.importorskip("torch")
     where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     program = str(Path(RANK).with_name("torch_rank.py"))
-    code, output = start(program, "", 2, WEFT_FABRIC="shmem", **where)
+    code, output = start(program, (), 2, WEFT_FABRIC="shmem", **where)
     assert (code, output.count(": ok")) == (0, 2), output
 
 
 def test_a_killed_rank_ends_the_job(tmp_path):
     """OpenSHMEM tells the others nothing. Its launcher ends them."""
     began = time.monotonic()
-    code, output = play("die", 3, tmp_path)
+    code, output = play(3, tmp_path, "die")
     assert code != 0
     assert output.count(": ok") == 0, output
     assert time.monotonic() - began < 30
@@ -81,7 +79,7 @@ def test_a_killed_rank_ends_the_job(tmp_path):
 )
 def test_a_heap_of_the_wrong_size(size, said, tmp_path):
     """Each rank names the variable."""
-    code, output = play("table", 2, tmp_path, SHMEM_SYMMETRIC_SIZE=size)
+    code, output = play(2, tmp_path, "table", SHMEM_SYMMETRIC_SIZE=size)
     assert code != 0
     assert output.count(": ok") == 0, output
     assert re.search(said, output), output

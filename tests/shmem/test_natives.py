@@ -23,5 +23,5 @@ pytestmark = needs_oshrun
     ],
 )
 def test_natives(part, ranks, way, tmp_path):
-    code, output = start(RANK, part, ranks, WEFT_RENDEZVOUS=str(tmp_path), UCX_TLS=WAYS[way])
+    code, output = start(RANK, (part,), ranks, WEFT_RENDEZVOUS=str(tmp_path), UCX_TLS=WAYS[way])
     assert (code, output.count(": ok")) == (0, ranks), output

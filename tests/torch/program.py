@@ -18,7 +18,8 @@ def run(
     done = subprocess.run(
         [sys.executable, *(launcher if ranks > 1 else []), str(script), *options],
         cwd=cwd,
-        env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+        # Threads that wait for each other let other tests have the cores.
+        env=os.environ | {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | environment,
         capture_output=True,
         text=True,
         check=False,

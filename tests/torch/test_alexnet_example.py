@@ -72,23 +72,35 @@ def one_process(tmp_path_factory) -> dict:
     return state
 
 
-@pytest.mark.parametrize("strategy", ["ddp", "allreduce", "sharded", "tree"])
-def test_a_strategy_learns_what_one_process_learns_and_resumes(
+def same_model(state: dict, right: dict) -> None:
+    """Of two checkpoints after four steps."""
+    assert state["step"] == right["step"] == 4
+    for name, values in right["model"].items():
+        assert (state["model"][name] - values).abs().max() <= 1e-5 * values.abs().max(), name
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "allreduce", "tree"])
+def test_a_strategy_learns_what_one_process_learns(
     strategy: str, one_process: dict, tmp_path: Path
 ) -> None:
-    options = (*SMALL, "--strategy", strategy)
+    trace = tmp_path / "trace.json"
+    options = ("--strategy", strategy, "--steps", "4", "--timeline", str(trace))
+    result, state = trained(tmp_path, 2, *SMALL, *options)
+    assert (result["steps"], result["ranks"], result["ranks_equal"]) == (4, 2, True)
+    same_model(state, one_process)
+    assert json.loads(trace.read_text())["otherData"]["steps"] == 2  # the last
+
+
+def test_shards_are_joined_resumed_and_learn_what_one_process_learns(
+    one_process: dict, tmp_path: Path
+) -> None:
+    options = (*SMALL, "--strategy", "sharded")
     result, state = trained(tmp_path, 2, *options, "--steps", "2")
     assert (result["steps"], result["ranks"], result["ranks_equal"]) == (2, 2, True)
     assert state["step"] == 2
-    trace = tmp_path / "trace.json"
-    result, state = trained(
-        tmp_path, 2, *options, "--steps", "4", "--resume", "--timeline", str(trace)
-    )
-    assert result["ranks_equal"]
-    assert state["step"] == 4
-    for name, right in one_process["model"].items():
-        assert (state["model"][name] - right).abs().max() <= 1e-5 * right.abs().max(), name
-    assert json.loads(trace.read_text())["otherData"]["steps"] == 2
+    result, state = trained(tmp_path, 2, *options, "--steps", "4", "--resume")
+    assert (result["steps"], result["ranks_equal"]) == (4, True)
+    same_model(state, one_process)
 
 
 def test_alexnet_runs_two_steps_on_two_ranks(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from weft.train.tracing.recorder import COMMUNICATION, COMPUTE, WAIT, WORKER, ac
 from weft.train.tracing.trace import common, length, read_trace  # noqa: E402
 
 STEPS = 3
+ROUNDING = 1 + 1e-9  # of sums of the same times in another order
 
 
 def network():
@@ -117,7 +118,7 @@ def test_exposed_communication_is_waited_for(trace):
     assert sum(one.exposed_ms for rank in range(2) for one in trace.layers(rank)) > 0
     for rank in range(2):
         exposed = sum(one.exposed_ms for one in trace.layers(rank))
-        assert exposed <= trace.total_ms(rank, WAIT)
+        assert exposed <= trace.total_ms(rank, WAIT) * ROUNDING
         both = exposed + sum(one.hidden_ms for one in trace.layers(rank))
         assert both == pytest.approx(trace.total_ms(rank, COMMUNICATION))
 
@@ -209,5 +210,5 @@ def test_gradient_sync(team, tmp_path, strategy, collectives):
         waits = [(one.begin, one.end) for one in slices if one.track == WAIT]
         assert all(length(common((one.begin, one.end), waits)) < 0.01 for one in busy)
         exposed = sum(one.exposed_ms for one in trace.layers(rank))
-        assert exposed <= trace.total_ms(rank, WAIT)
+        assert exposed <= trace.total_ms(rank, WAIT) * ROUNDING
         assert exposed > 0 or rank == 1  # rank 1 comes late to every step
