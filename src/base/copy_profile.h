@@ -59,6 +59,14 @@ struct CopyProfile {
         reinterpret_cast<std::uintptr_t>(dst) - reinterpret_cast<std::uintptr_t>(src);
     return (distance % 4096 != 0 && distance % 4096 < ahead) || -distance % 4096 < behind;
   }
+
+  // What copies by a rule in the end.
+  CopyLoop loop(const CopyRule& rule, const void* dst, const void* src, std::size_t bytes,
+                std::size_t whole) const {
+    const CopyLoop loop = rule.loop(bytes, whole);
+    const bool string = loop == CopyLoop::kString || loop == CopyLoop::kFetching;
+    return string && refuses(dst, src) ? CopyLoop::kPlain : loop;
+  }
 };
 
 }  // namespace weft

@@ -14,11 +14,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* kShipped = "shipped";
 
-// A slot's places are never more than this rank's share of the third cache.
+// Slots never have more places than this rank's share of the third cache holds, where that is
+// known.
 MachineModel within_share(MachineModel model, const Processor& processor) {
-  if (processor.l3 && processor.l3_sharers)
-    model.reuse.span =
-        std::min(model.reuse.span, processor.l3 / static_cast<std::size_t>(processor.l3_sharers));
+  if (processor.l3 == 0 || processor.l3_sharers == 0) return model;
+  model.reuse.most = processor.l3 / static_cast<std::size_t>(processor.l3_sharers);
+  model.reuse.span = std::min(model.reuse.span, model.reuse.most);
   return model;
 }
 

@@ -34,18 +34,20 @@ struct Lengths {
   // How far a broadcast's root is ahead of its readers, at most, where ranks have a core each.
   std::size_t broadcast_ahead = kNever;
   // A broadcast of at least long_broadcast bytes outgrows the caches: unless it is worked on in
-  // place, it has chunks of long_broadcast_chunk, a root that is up to 2 MiB ahead, and is sent as
-  // if symmetric memory were ordinary.
+  // place, it has chunks of long_broadcast_chunk, a root that is up to long_broadcast_ahead bytes
+  // ahead, and is sent as if symmetric memory were ordinary.
   std::size_t long_broadcast = kNever, long_broadcast_chunk = 512 << 10;
+  std::size_t long_broadcast_ahead = 2 << 20;
   // In exchanges of at least long_exchange bytes in ordinary memory two ranks of a node are
   // long_ahead bytes ahead of what they take, or as far as a plan allows. Memory holds them up in
   // turns; then they wait less for each other.
   std::size_t long_exchange = kNever, long_ahead = 512 << 10;
-  // From here on two ranks work in each other's symmetric buffers.
-  std::size_t allreduce_in_place = kNever;
-  // Of those, allreduces of at least so many bytes have chunks of 256 KiB.
-  std::size_t long_in_place = kNever;
-  std::size_t reduce_in_place = 8 << 20, broadcast_in_place = 16 << 20;
+  // From here on two ranks work in each other's symmetric buffers, in such chunks.
+  std::size_t allreduce_in_place = kNever, allreduce_in_place_chunk = 16 << 10;
+  // Of those, allreduces of at least so many bytes have longer ones.
+  std::size_t long_in_place = kNever, long_in_place_chunk = 256 << 10;
+  std::size_t reduce_in_place = 8 << 20, reduce_in_place_chunk = 1 << 20;
+  std::size_t broadcast_in_place = 16 << 20, broadcast_in_place_chunk = 1 << 20;
   // Shorter messages are sent as if symmetric memory were ordinary, unless the plan reaches into
   // it.
   std::size_t symmetric_from = 0;
@@ -62,6 +64,8 @@ struct Reuse {
   // What a rank's slots span before one is written again: by then its lines have left the cache of
   // its last reader, where they are slow to write. 0: as many as the plan's slots have.
   std::size_t span = 0;
+  // More bytes than this all places never have: the rank's share of the third cache, as seen.
+  std::size_t most = kNever;
   // Calls with a longer buffer leave it at the plan's slots: their own data push these out of the
   // reader's cache, and more places push out the data.
   std::size_t to = kNever;

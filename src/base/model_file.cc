@@ -57,7 +57,8 @@ bool read_number(const std::filesystem::path& file, const json& whole, const std
   return true;
 }
 
-json parsed(const std::filesystem::path& file) {
+// Empty: it is of another version, and need not be of this one.
+std::optional<json> parsed(const std::filesystem::path& file, bool any) {
   const std::string text = trusted_text(file);
   json whole;
   try {
@@ -65,7 +66,9 @@ json parsed(const std::filesystem::path& file) {
   } catch (const InvalidArgument& error) {
     wrong(file, error.what());
   }
-  if (!whole.is_object() || whole.value(kVersionName, json()) != kModelVersion)
+  const json version = whole.is_object() ? whole.value(kVersionName, json()) : json();
+  if (version.is_number_unsigned() && version != kModelVersion && !any) return std::nullopt;
+  if (version != kModelVersion)
     wrong(file, std::string("it has no \"") + kVersionName + "\": " +
                     std::to_string(kModelVersion) + ": make it anew with `weft tune --quick`");
   if (!whole.contains("processor") || !whole["processor"].is_string())
@@ -91,11 +94,11 @@ void read_numbers(const std::filesystem::path& file, const json& whole, MachineM
 
 std::optional<MachineModel> read_model(const std::filesystem::path& file,
                                        const Processor& processor, bool any) {
-  const json whole = parsed(file);
-  if (!any && whole["processor"] != processor.text()) return std::nullopt;
+  const std::optional<json> whole = parsed(file, any);
+  if (!whole || (!any && (*whole)["processor"] != processor.text())) return std::nullopt;
   MachineModel model = shipped_model(processor);
   model.name = file.string();
-  read_numbers(file, whole, model);
+  read_numbers(file, *whole, model);
   return model;
 }
 

@@ -56,8 +56,9 @@ std::size_t places_of(const Binding& binding, const Reuse& reuse) {
     written += slots * std::min(bytes, block * binding.bytes_in(channel.width));
   }
   if (written == 0) return 1;
+  const std::size_t most = std::min(kSlotBytes / all, reuse.most / written);
   return std::clamp<std::size_t>((reuse.span + written - 1) / written, 1,
-                                 std::max<std::size_t>(1, kSlotBytes / all));
+                                 std::max<std::size_t>(1, most));
 }
 
 Lending lending_of(const Binding& binding, const Reuse& reuse) {

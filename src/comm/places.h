@@ -9,7 +9,8 @@
 namespace weft {
 
 // How many places each slot turns through, at least one. Until the first place comes round again,
-// the messages in a rank's slots span `reuse.span`, or what kSlotBytes hold if that is less
+// the messages in a rank's slots span `reuse.span`, or what kSlotBytes or `reuse.most` hold if that
+// is less
 // (docs/machine-model.md). One for calls longer than `reuse.to`. The binding's plan, parts,
 // element and chunk are set.
 std::size_t places_of(const Binding& binding, const Reuse& reuse);

@@ -23,23 +23,27 @@ class Copier {
 
   Copier(const CopyProfile& profile, const Table& table) : profile_(profile), table_(table) {}
 
-  CopyLoop loop(std::size_t bytes, Filling filling) const {
-    const CopyRule& rule = profile_.rules[static_cast<std::size_t>(filling.to)];
-    return rule.loop(bytes, std::max(filling.whole, bytes));
+  bool is_plain(std::size_t bytes, Filling filling) const {
+    return rule(filling).loop(bytes, std::max(filling.whole, bytes)) == CopyLoop::kPlain;
   }
 
   void copy(void* dst, const void* src, std::size_t bytes, Filling filling) const {
-    const CopyLoop loop = this->loop(bytes, filling);
+    const CopyLoop loop =
+        profile_.loop(rule(filling), dst, src, bytes, std::max(filling.whole, bytes));
     if (loop == CopyLoop::kStream) return table_.copy_stream(dst, src, bytes);
     if (loop == CopyLoop::kParts) return table_.copy_parts(dst, src, bytes);
 #if defined(__x86_64__)
-    if (loop != CopyLoop::kPlain && !profile_.refuses(dst, src))
+    if (loop != CopyLoop::kPlain)
       return copy_string(dst, src, bytes, table_.copy_plain, loop == CopyLoop::kFetching);
 #endif
     table_.copy_plain(dst, src, bytes);
   }
 
  private:
+  const CopyRule& rule(Filling filling) const {
+    return profile_.rules[static_cast<std::size_t>(filling.to)];
+  }
+
   const CopyProfile profile_;
   const Table& table_;
 };
@@ -51,7 +55,7 @@ void copy_many(void* dst, const void* src, std::size_t bytes, Filling filling) {
 }
 
 bool is_plain(std::size_t bytes, Filling filling) {
-  return Copier::chosen().loop(bytes, filling) == CopyLoop::kPlain;
+  return Copier::chosen().is_plain(bytes, filling);
 }
 
 void copy(CopyTarget first, CopyTarget second, const void* src, std::size_t bytes) {

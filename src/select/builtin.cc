@@ -16,8 +16,7 @@ constexpr int kManyOfANode = 256;
 constexpr std::size_t kWithMessageBytes = 448;     // come with the message: only messages count
 constexpr std::size_t kGroupsBytes = 2 << 20;      // allreduce: below, groups add up for the others
 constexpr std::size_t kOneSourceBytes = 64 << 10;  // broadcast: from here, all read from the root
-constexpr std::size_t kLongBroadcastAhead = 2 << 20;  // of a root to its readers, at most
-constexpr std::size_t kAroundBytes = 512 << 10;       // reduce_scatter: from here, around a ring
+constexpr std::size_t kAroundBytes = 512 << 10;    // reduce_scatter: from here, around a ring
 // Across nodes, on links of 1 and 10 Gbit/s (docs/selection.md); the first limits as measured on
 // two to four nodes, the others by prices. Below this a second crossing costs more than sending the
 // whole message to and fro, which between two nodes is not more bytes. A message to another node
@@ -107,9 +106,10 @@ Row across_two(Collective collective, Extent<int> ranks, Extent<std::size_t> byt
 
 // For two ranks whose buffers are symmetric and outgrow the caches: the reader works on the other's
 // buffer in place, so that a chunk costs only a message.
-Row in_place(Collective collective, Extent<std::size_t> bytes, const char* use) {
+Row in_place(Collective collective, Extent<std::size_t> bytes, const char* use, std::size_t chunk) {
   Row two = row(collective, {2, 2}, bytes, use);
   two.symmetric = true;
+  two.use.chunk = chunk;
   return two;
 }
 
@@ -126,7 +126,7 @@ std::string one_source(std::size_t ahead, std::size_t chunk) {
 Row long_broadcast(const Lengths& lengths) {
   const std::size_t chunk = std::max<std::size_t>(lengths.long_broadcast_chunk, 1);
   Row past_caches = row(Collective::kBroadcast, kOfANode, {lengths.long_broadcast},
-                        one_source(kLongBroadcastAhead, chunk).c_str());
+                        one_source(lengths.long_broadcast_ahead, chunk).c_str());
   past_caches.use.chunk = lengths.long_broadcast_chunk;
   return past_caches;
 }
@@ -165,9 +165,8 @@ Row short_exchange(Collective collective, const Lengths& lengths, const char* us
 // For two ranks of one node: each loads its blocks from the other's symmetric memory, so that no
 // slot has to hold a chunk.
 Row loaded(Collective collective, const Lengths& lengths, const char* use) {
-  Row two = in_place(collective, kAll, use);
+  Row two = in_place(collective, kAll, use, lengths.loaded_chunk);
   two.nodes.to = 1;
-  two.use.chunk = lengths.loaded_chunk;
   return two;
 }
 
@@ -208,10 +207,13 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       across(C::kReduceScatter, kAll, "reduce_scatter/two_level"),
       across(C::kBarrier, kAll, "barrier/two_level"),
       in_place(C::kAllreduce, {std::max(lengths.allreduce_in_place, lengths.long_in_place)},
-               "allreduce/direct(chunk=256K)"),
-      in_place(C::kAllreduce, {lengths.allreduce_in_place}, "allreduce/direct(chunk=16K)"),
-      in_place(C::kReduce, {lengths.reduce_in_place}, "reduce/direct(chunk=1M)"),
-      in_place(C::kBroadcast, {lengths.broadcast_in_place}, "broadcast/one_shot(chunk=1M)"),
+               "allreduce/direct", lengths.long_in_place_chunk),
+      in_place(C::kAllreduce, {lengths.allreduce_in_place}, "allreduce/direct",
+               lengths.allreduce_in_place_chunk),
+      in_place(C::kReduce, {lengths.reduce_in_place}, "reduce/direct",
+               lengths.reduce_in_place_chunk),
+      in_place(C::kBroadcast, {lengths.broadcast_in_place}, "broadcast/one_shot",
+               lengths.broadcast_in_place_chunk),
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
       of(kOrdinary, allreduce_of_two(lengths, lengths.one_shot_of_two, "allreduce/one_shot")),
       of(kOrdinary, row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot")),

@@ -245,5 +245,38 @@ TEST(SelectorLengths, LongAllreducesInPlaceOfTwoRanks) {
   EXPECT_EQ(chosen(2, call, settings), "allreduce/two_shot");
 }
 
+TEST(SelectorLengths, ChunksInPlaceAreTheModels) {
+  const Settings settings{.lengths = {.allreduce_in_place = 4 << 10,
+                                      .allreduce_in_place_chunk = 8 << 10,
+                                      .long_in_place = 24 << 20,
+                                      .long_in_place_chunk = 512 << 10,
+                                      .reduce_in_place = 4 << 10,
+                                      .reduce_in_place_chunk = 128 << 10,
+                                      .broadcast_in_place = 4 << 10,
+                                      .broadcast_in_place_chunk = 0}};
+  struct Row {
+    Collective collective;
+    std::size_t bytes;
+    const char* choice;
+  };
+  for (const Row& row : {Row{kAllreduce, 1 << 20, "allreduce/direct(chunk=8K)"},
+                         Row{kAllreduce, 24 << 20, "allreduce/direct(chunk=512K)"},
+                         Row{Collective::kReduce, 1 << 20, "reduce/direct(chunk=128K)"},
+                         Row{Collective::kBroadcast, 1 << 20, "broadcast/one_shot"}}) {
+    Call call = call_of(row.collective, row.bytes);
+    call.symmetric = true;
+    EXPECT_EQ(chosen(2, call, settings), row.choice);
+  }
+}
+
+TEST(SelectorLengths, ALongBroadcastsRootIsAsFarAheadAsTheModelSays) {
+  const Settings settings{.lengths = {.long_broadcast = 1 << 20,
+                                      .long_broadcast_chunk = 256 << 10,
+                                      .long_broadcast_ahead = 1 << 20,
+                                      .broadcast_in_place = kNever}};
+  EXPECT_EQ(chosen(2, call_of(Collective::kBroadcast, 1 << 20), settings),
+            "broadcast/one_shot(slots=4,chunk=256K)");
+}
+
 }  // namespace
 }  // namespace weft

@@ -6,6 +6,7 @@ The files are made up. None of these tests depends on the processor that it runs
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -337,3 +338,30 @@ def lends_here(job):
 def test_info_says_up_to_which_length_messages_find_a_lent_slot(tmp_path, lend_to, lent):
     model = file_of(tmp_path, "lends", lend_to=lend_to, lent_span=7)
     assert run(lends_here, 1, env={"WEFT_MODEL": model}) == [(lent, 7)]
+
+
+def test_a_pinned_model_counts_before_the_users_own(tmp_path):
+    (tmp_path / "weft").mkdir()
+    own = tmp_path / "weft" / "model.json"
+    processor = _core.system_info()["model"]["processor"]
+    own.write_text(json.dumps({"weft_model": 1, "processor": processor, "one_shot": 1}))
+    own.chmod(0o600)
+    pinned = file_of(tmp_path, "pinned", one_shot=2)
+    for model, wanted in ((pinned, 2), ("zen4", 16 * K), ("", 1)):
+        environment = {"XDG_CONFIG_HOME": str(tmp_path), "WEFT_MODEL": model}
+        assert run(one_shot_here, 1, env=environment) == [wanted]
+
+
+def reuse_here(job):
+    return _core.system_info()["model"]["reuse"]
+
+
+def test_slots_never_span_more_than_a_ranks_share_of_the_third_cache(tmp_path):
+    processor = _core.system_info()["model"]["processor"]
+    found = re.search(r"L3 (\d+) KiB for (\d+)", processor)
+    if not found or found[1] == "0":
+        pytest.skip(f"the kernel does not say who shares the third cache: {processor}")
+    share = (int(found[1]) << 10) // int(found[2])
+    for reuse in (share - 1, share + 1):
+        model = file_of(tmp_path, "reuse", reuse=reuse)
+        assert run(reuse_here, 1, env={"WEFT_MODEL": model}) == [min(reuse, share)]

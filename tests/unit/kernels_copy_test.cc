@@ -202,5 +202,23 @@ TEST(Kernels, StringsAreRefusedByLowAddressBits) {
     EXPECT_EQ(refuses(row), row.refused) << std::hex << row.dst << " from " << row.src;
 }
 
+TEST(Kernels, ARefusedStringIsCopiedByAPlainLoopAndNothingElseIsRefused) {
+  const CopyProfile profile{.rules = {}, .ahead = 64};
+  const CopyRule rule{
+      .string_from = 8192, .fetch_from = 65536, .parts_from = 32768, .stream_from = 1 << 20};
+  const auto* const src = reinterpret_cast<const void*>(0x2000);
+  for (const std::uintptr_t to : {0x5000, 0x5001, 0x503f, 0x5040}) {
+    const auto loop = [&](std::size_t bytes, std::size_t whole) {
+      return profile.loop(rule, reinterpret_cast<const void*>(to), src, bytes, whole);
+    };
+    const bool refused = to == 0x5001 || to == 0x503f;
+    EXPECT_EQ(loop(8192, 8192), refused ? CopyLoop::kPlain : CopyLoop::kString) << to;
+    EXPECT_EQ(loop(8192, 65536), refused ? CopyLoop::kPlain : CopyLoop::kFetching) << to;
+    EXPECT_EQ(loop(8191, 8191), CopyLoop::kPlain);
+    EXPECT_EQ(loop(32768, 32768), CopyLoop::kParts);
+    EXPECT_EQ(loop(32768, 1 << 20), CopyLoop::kStream);
+  }
+}
+
 }  // namespace
 }  // namespace weft::kernels

@@ -1,16 +1,13 @@
-// Which model of the machine a processor gets, and what is refused of a file.
+// Which model of the machine a processor gets.
 #include "base/machine_model.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <optional>
+#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "base/model_file.h"
 #include "made_up_tree.h"
-#include "weft/error.h"
 
 namespace weft {
 namespace {
@@ -61,6 +58,20 @@ TEST(MachineModel, OfAnUnknownProcessorLendsSlotsThatItsChunksFit) {
   EXPECT_LE(model.lengths.exchange_chunk, model.reuse.lend_to);
   EXPECT_LE(model.lengths.allreduce_chunk, model.reuse.lend_to);
   EXPECT_EQ(shipped_model({"AuthenticAMD", 26, 0x02}).reuse.lend_to, 0u);
+}
+
+TEST(MachineModel, RefusesStringsThatWouldAliasButOnZen5) {
+  for (const char* name :
+       {"intel", "zen3", "zen4", "zen5", "ice lake", "sapphire rapids", "emerald rapids"}) {
+    const CopyProfile copies = model_named(name)->copies;
+    const bool strings = std::ranges::any_of(copies.rules, [](const CopyRule& rule) {
+      return rule.string_from != kNever || rule.fetch_from != kNever;
+    });
+    EXPECT_EQ(copies.ahead, strings && std::string(name) != "zen5" ? 64u : 0u) << name;
+  }
+  Processor processor{.vendor = "Other", .l2 = 1 << 20};
+  processor.fast_strings = true;
+  EXPECT_EQ(shipped_model(processor).copies.ahead, 64u);
 }
 
 TEST(MachineModel, WithoutFastStringsNothingIsCopiedByThem) {
@@ -130,72 +141,6 @@ TEST(Processor, HasNoCachesWhereTheKernelNamesNone) {
   const MadeUpTree tree({});
   const Processor here = this_processor({.root = tree.root(), .affinity = {}});
   EXPECT_EQ(here.l1 + here.l2 + here.l3, 0u);
-}
-
-class ModelFile : public testing::Test {
- protected:
-  // The model of a file with this text, on a processor that is known.
-  std::optional<MachineModel> read(const std::string& text, bool any = true, mode_t mode = 0600) {
-    const MadeUpTree tree({{"/model.json", text}});
-    const std::string file = tree.root() + "/model.json";
-    chmod(file.c_str(), mode);
-    return read_model(file, {"AuthenticAMD", 26, 0x02}, any);
-  }
-  std::string refused(const std::string& text, mode_t mode = 0600) {
-    try {
-      read(text, true, mode);
-    } catch (const InvalidArgument& error) {
-      return error.what();
-    }
-    return "";
-  }
-};
-
-TEST_F(ModelFile, ChangesWhatItHasOfWhatIsShipped) {
-  const auto model =
-      read(R"({"weft_model": 1, "processor": "x", "reuse": 4096, "reuse_to": 9, "lend_to": 7,
-               "lent_span": 3, "one_shot": 5})");
-  ASSERT_TRUE(model);
-  const MachineModel shipped = shipped_model({"AuthenticAMD", 26, 0x02});
-  EXPECT_EQ(model->reuse.span, 4096u);
-  EXPECT_EQ(model->reuse.to, 9u);
-  EXPECT_EQ(model->reuse.lend_to, 7u);
-  EXPECT_EQ(model->reuse.lent_span, 3u);
-  EXPECT_EQ(model->lengths.one_shot, 5u);
-  EXPECT_EQ(model->lengths.smallest_chunk, shipped.lengths.smallest_chunk);
-  EXPECT_EQ(model->copies.rules[1].string_from, shipped.copies.rules[1].string_from);
-}
-
-TEST_F(ModelFile, OfAnotherProcessorIsNothingUnlessItIsPinned) {
-  EXPECT_FALSE(read(R"({"weft_model": 1, "processor": "x"})", false));
-  const std::string here = Processor{"AuthenticAMD", 26, 0x02}.text();
-  EXPECT_TRUE(read(R"({"weft_model": 1, "processor": ")" + here + R"("})", false));
-}
-
-TEST_F(ModelFile, IsRefusedWithTheReason) {
-  struct Row {
-    std::string text;
-    const char* says;
-    mode_t mode = 0600;
-  };
-  for (const Row& row : std::vector<Row>{
-           {"", "parse error"},
-           {"[]", "has no \"weft_model\": 1"},
-           {R"({"weft_model": 2, "processor": "x"})", "has no \"weft_model\": 1"},
-           {R"({"weft_model": 1})", "of which processor"},
-           {R"({"weft_model": 1, "processor": "x", "reuse": -1})", "reuse is -1"},
-           {R"({"weft_model": 1, "processor": "x", "one_shot": 1.5})", "one_shot is 1.5"},
-           {R"({"weft_model": 1, "processor": "x", "reuse": 9999999999999999})", "at most 2^40"},
-           {R"({"weft_model": 1, "processor": "x", "speed": 1})", "there is no \"speed\""},
-           {R"({"weft_model": 1, "processor": "x", "smallest_chunk": 0})", "at least 1"},
-           {R"({"weft_model": 1, "processor": "x", "smallest_chunk": 99999999})", "smallest_chunk"},
-           {R"({"weft_model": 1, "processor": "x"})", "others may write it", 0666},
-           {std::string(20000, ' '), "20000 bytes"}}) {
-    const std::string said = refused(row.text, row.mode);
-    EXPECT_NE(said.find(row.says), std::string::npos) << row.text.substr(0, 60) << ": " << said;
-    EXPECT_NE(said.find("model.json"), std::string::npos) << said;
-  }
-  EXPECT_THROW(read_model("/nowhere/model.json", {}, true), InvalidArgument);
 }
 
 }  // namespace

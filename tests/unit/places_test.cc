@@ -37,6 +37,7 @@ TEST(Places, MessagesSpanTheReuse) {
   struct Row {
     const char* what;
     std::size_t block, chunk, reuse, times_slots;  // places times slots
+    std::size_t most = kNever;
   };
   const Row rows[] = {
       {"chunks fill their slots", 512_K, 64_K, 1024_K, 16},
@@ -45,13 +46,16 @@ TEST(Places, MessagesSpanTheReuse) {
       {"as far as the memory goes", 4_K, 256_K, 4096_K, 16},
       {"nothing is reused early", 64_K, 64_K, 0, 0},
       {"no data", 0, 64_K, 1024_K, 0},
+      {"a share is less", 512_K, 64_K, 1024_K, 8, 512_K},
+      {"what a share does not hold whole", 512_K, 64_K, 512_K - 1, 4, 512_K - 1},
+      {"less than the plan's slots", 512_K, 64_K, 64_K, 0, 64_K},
   };
   for (const Row& row : rows) {
     const Binding binding = bound(direct, row.block, row.chunk);
     const std::size_t slots = slots_of(binding);
     ASSERT_GT(slots, 0u);
     const std::size_t expected = std::max<std::size_t>(1, row.times_slots / slots);
-    EXPECT_EQ(places_of(binding, {.span = row.reuse}), expected) << row.what;
+    EXPECT_EQ(places_of(binding, {.span = row.reuse, .most = row.most}), expected) << row.what;
   }
 }
 
