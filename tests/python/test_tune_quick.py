@@ -9,8 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from weft import _core
+from weft.bench.processes import BurstFailed
 from weft.cli import main
 from weft.tune import quick
+from weft.tune.point import Timed
 
 from launch import run
 
@@ -21,14 +23,17 @@ def made(gains):
     """A measurement in which candidate n is gains[n](turn) times as fast as what is shipped."""
     calls = {"turn": 0, "number": 0}
 
+    def timed(*medians):
+        return [Timed(median, 20 * median) for median in medians]
+
     def measure(numbers):
         if numbers is None:
-            return [1.0, 2.0]
+            return timed(1.0, 2.0)
         gain = gains[calls["number"]](calls["turn"])
         calls["number"] += 1
         if calls["number"] == len(gains):
             calls["number"], calls["turn"] = 0, calls["turn"] + 1
-        return [1.0 / gain, 2.0 / gain]
+        return timed(1.0 / gain, 2.0 / gain)
 
     return measure
 
@@ -50,6 +55,39 @@ def test_quick_writes_what_wins_in_both_halves(gains, best, wins):
     assert all(len(one) == quick.TURNS for one in found.gains)
     assert "times as fast" in found.text()
     assert found.json()["written"] == wins
+    assert set(found.tails.values()) == {20.0}
+
+
+def shown(monkeypatch, measure, *options):
+    monkeypatch.setattr(quick, "measure_in", lambda folder: measure)
+    monkeypatch.setattr(quick, "candidates", lambda second_cache: [{"reuse": 1}])
+    result = CliRunner().invoke(main, ["tune", "--quick", *options])
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize(("gain", "written"), [(1.3, True), (1.0, False)])
+def test_quick_says_what_becomes_of_the_file(tmp_path, monkeypatch, gain, written):
+    path = tmp_path / "model.json"
+    for before in ("", "older"):
+        path.unlink(missing_ok=True)
+        if before:
+            path.write_text(before)
+        code, output = shown(monkeypatch, made([lambda _: gain]), "--output", str(path))
+        assert code == 0
+        assert (f"{path} is written" in output) == written
+        assert (f"{path} is from before and stays: remove it" in output) == (
+            before != "" and not written
+        )
+        assert "p99 is 20 times the median (allreduce, 16K" in output
+
+
+def test_quick_shows_a_rank_that_fails(tmp_path, monkeypatch):
+    def measure(numbers):
+        raise BurstFailed("rank 1 died")
+
+    code, output = shown(monkeypatch, measure, "--output", str(tmp_path / "model.json"))
+    assert code == 1
+    assert "Error: rank 1 died" in output
 
 
 def test_quick_tries_the_second_cache_longer_chunks_and_lent_slots():

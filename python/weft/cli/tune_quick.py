@@ -7,12 +7,18 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 
 def run(console: Console, output: Path | None, json_file: IO[str] | None) -> None:
-    """Measures, says what was found, and writes the file if it is worth it. Raises WeftError."""
+    """Measures, says what was found, and writes the file if it is worth it.
+
+    Raises WeftError, and ClickException if a rank fails.
+    """
+    from weft.bench.noise import note
+    from weft.bench.processes import BurstFailed
     from weft.tune import forget_user_choices, quick
 
     forget_user_choices()
@@ -28,13 +34,24 @@ def run(console: Console, output: Path | None, json_file: IO[str] | None) -> Non
     ):
         task = bar.add_task(f"{len(tried)} models in turns", total=quick.TURNS)
         bar.refresh()
-        found = quick.compete(
-            tried, quick.measure_in(Path(folder)), lambda: bar.update(task, advance=1, refresh=True)
-        )
+        try:
+            found = quick.compete(
+                tried,
+                quick.measure_in(Path(folder)),
+                lambda: bar.update(task, advance=1, refresh=True),
+            )
+        except BurstFailed as error:
+            raise click.ClickException(str(error)) from None
     console.print(found.text(), soft_wrap=True)
     if found.wins:
         measured = {"gain": round(found.gain, 4), "halves": [round(h, 4) for h in found.halves]}
         quick.save(path, found.chosen(), measured)
         console.print(f"{path} is written: communicators on this processor use it", soft_wrap=True)
+    elif path.exists():
+        console.print(
+            f"{path} is from before and stays: remove it for the shipped model", soft_wrap=True
+        )
+    if noisy := note(found.tails):
+        console.print(noisy, soft_wrap=True)
     if json_file is not None:
         json_file.write(json.dumps(found.json()) + "\n")

@@ -50,7 +50,8 @@ def seconds_of(case: Case) -> float:
 def timed(case: Case, of_ranks: tuple[Measured, ...]) -> Timed:
     """What a case's samples say. Raises BurstFailed if a result was wrong."""
     if not all(one.correct for one in of_ranks):
-        raise BurstFailed(f"{case.algorithm} gave wrong results for {case.bytes} bytes")
+        name = case.algorithm or case.collective
+        raise BurstFailed(f"{name} gave wrong results for {case.bytes} bytes")
     slowest = np.max([one.seconds for one in of_ranks], axis=0)
     return Timed(float(np.median(slowest)), float(np.percentile(slowest, 99)))
 

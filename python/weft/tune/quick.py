@@ -21,7 +21,10 @@ from weft.bench.job import Job
 from weft.bench.libraries import Launch, Library, weft_library
 from weft.bench.processes import burst
 from weft.errors import WeftError
+from weft.sizes import size_text
 from weft.tune import table
+from weft.tune.measure import timed
+from weft.tune.point import Timed
 
 Numbers = dict[str, int]
 
@@ -44,8 +47,7 @@ _CASES = (
     ("allgather", 64 << 10), ("allgather", 1 << 20),
 )  # fmt: skip
 
-Times = list[float]  # seconds of each case, medians
-Measure = Callable[[Numbers | None], Times]  # of a model; None: the shipped one
+Measure = Callable[[Numbers | None], list[Timed]]  # each case with a model; None: the shipped one
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Quick:
 
     candidates: list[Numbers]
     gains: list[list[float]] = field(default_factory=list)  # by candidate, then by turn
+    shipped: list[list[Timed]] = field(default_factory=list)  # each case, whenever it was measured
 
     @property
     def best(self) -> int:
@@ -81,6 +84,15 @@ class Quick:
     def wins(self) -> bool:
         """Whether the best candidate is worth a file."""
         return self.agrees and self.gain > _MARGIN
+
+    @property
+    def tails(self) -> dict[str, float]:
+        """By case: how many times the median the 99th percentile was, with the shipped model."""
+        by_case = zip(*self.shipped, strict=True)
+        return {
+            f"{collective}, {size_text(size)}": statistics.median(t.p99 / t.median for t in times)
+            for (collective, size), times in zip(_CASES, by_case, strict=False)
+        }
 
     def text(self) -> str:
         """In one line."""
@@ -126,16 +138,16 @@ def compete(
     quick = Quick(tried, [[] for _ in tried])
     for _ in range(TURNS):
         for number, numbers in enumerate(tried):
-            shipped = measure(None)
-            quick.gains[number].append(_ratio(shipped, measure(numbers)))
+            quick.shipped.append(measure(None))
+            quick.gains[number].append(_ratio(quick.shipped[-1], measure(numbers)))
         done()
     return quick
 
 
-def _ratio(shipped: Times, other: Times) -> float:
+def _ratio(shipped: list[Timed], other: list[Timed]) -> float:
     """The geometric mean over cases."""
     pairs = zip(shipped, other, strict=True)
-    return statistics.geometric_mean(base / time for base, time in pairs)
+    return statistics.geometric_mean(base.median / time.median for base, time in pairs)
 
 
 def second_cache() -> int:
@@ -147,19 +159,20 @@ def second_cache() -> int:
 
 
 def measure_in(folder: Path) -> Measure:
-    """Runs fresh processes with a model, whose file is in `folder`."""
+    """Runs fresh processes with a model, whose file is in `folder`.
+
+    The function raises BurstFailed, also if results are wrong.
+    """
     cases = [Case.sized(collective, size, RANKS, "float32") for collective, size in _CASES]
 
-    def measure(numbers: Numbers | None) -> Times:
+    def measure(numbers: Numbers | None) -> list[Timed]:
         name = "shipped"
         if numbers is not None:
             name = str(folder / "model.json")
             save(Path(name), numbers, {})
         by_rank = burst(_with_model(name), Job(cases, _SECONDS, None))
-        return [
-            statistics.median(map(max, zip(*(one.seconds for one in case), strict=True)))
-            for case in zip(*by_rank, strict=True)
-        ]
+        of_cases = zip(*by_rank, strict=True)
+        return [timed(case, of_ranks) for case, of_ranks in zip(cases, of_cases, strict=True)]
 
     return measure
 
