@@ -25,6 +25,7 @@ from typing import Any
 from defaults import peer_tables, peers
 from defaults.placement import Placement
 from defaults.tables import COLLECTIVES, parts
+from defaults.today import choices
 from record import Record
 
 from weft.bench.cases import Case
@@ -162,7 +163,9 @@ def take(folder: Path, collectives: list[str], sizes: list[int], pairs: int, rou
     record = Record(folder / f"{NAME}.jsonl", each_processor=True)
     record.take(turns(collectives, sizes), lambda turn: measured(turn, pairs))
     if folder != DATA:
-        print("\n\n".join([*parts(record.rows()).values(), peer_tables.part(beside.rows())]))
+        print(
+            "\n\n".join([*parts(record.rows(), choices).values(), peer_tables.part(beside.rows())])
+        )
     beside.end()
     record.end()
 
@@ -177,7 +180,7 @@ def main() -> None:
         return
     if asked.data:
         take(DATA, COLLECTIVES, SIZES, PAIRS, peers.ROUNDS)
-    fill(NAME, {**parts(read(NAME)), "peers": peer_tables.part(read(PEERS_NAME))})
+    fill(NAME, {**parts(read(NAME), choices), "peers": peer_tables.part(read(PEERS_NAME))})
 
 
 if __name__ == "__main__":

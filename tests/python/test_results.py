@@ -79,7 +79,11 @@ def test_regret_has_a_table_for_each_processor(monkeypatch):
         cell("allreduce", "ordinary", 8, 1.02, 1.0, "two"),
     ]
     assert [above(row["turn"] | row) for row in rows] == [False, False, True, False]
-    text = parts(rows)["regret"]
+
+    def today(processor, rows):
+        return [f"{row['collective']}/{'direct' if row['bytes'] > 8 else 'ring'}" for row in rows]
+
+    text = parts(rows, today)["regret"]
     first, second = text.split("### two")
     assert first.startswith(
         "### one\n\n3 cells. Regret: median **1.200**, worst 1.30 (alltoall 8, "
@@ -87,10 +91,28 @@ def test_regret_has_a_table_for_each_processor(monkeypatch):
     assert "1 of them are above 1.15 and above the default against itself" in first
     assert "| bytes | allreduce | alltoall, symmetric |" in first
     assert "| 8 | 1.00 / 1.01 | **1.30** / 1.11 |" in first
-    assert "| 1 Mi | 1.20 / 1.25 ? |  |" in first
+    assert "| 1 Mi | 1.20 / 1.25 ? † |  |" in first
+    assert "1 are of another choice than today's (†)." in first
+    assert "0 are of another choice" in second
     assert "1 say nothing, since the default differs from itself by more than 1.15" in first
     assert first.count("`direct(node=2,chunk=64K)`") == 1  # within the noise is no win
     assert "| 8 | 1.02 / 1.00 |" in second
     assert "`direct(node=2,chunk=64K)`" not in second
-    assert "| allreduce | ordinary | `direct(node=2)`, `ring` |" in parts(rows)["candidates"]
-    assert parts([])["regret"] == "No processor was measured yet."
+    assert "| allreduce | ordinary | `direct(node=2)`, `ring` |" in parts(rows, today)["candidates"]
+    assert parts([], today)["regret"] == "No processor was measured yet."
+
+
+def test_choices_of_today_are_those_of_the_processors_model(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts/results"))
+    from defaults.today import choices
+
+    rows = [{"collective": "allreduce", "memory": "symmetric", "bytes": size} for size in (8, 8192)]
+    assert choices("Intel(R) Xeon(R) Processor, family 6 model 207, 2 cores", rows) == [
+        "allreduce/one_shot", "allreduce/direct(chunk=16K)",
+    ]  # fmt: skip
+    assert choices("AMD EPYC, family 25 model 17, 2 cores", rows) == [
+        "allreduce/one_shot", "allreduce/direct(chunk=256K)",
+    ]  # fmt: skip
+    for name in ("AMD EPYC, family 25 model 117, 2 cores", "one"):
+        with pytest.raises(ValueError, match="add a line"):
+            choices(name, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from weft.tune.trial import noise
@@ -11,17 +11,19 @@ from weft.tune.trial import noise
 from page import digits, of, size, table
 
 Row = dict[str, Any]
+Choices = Callable[[str, list[Row]], list[str]]  # of a processor today, for each row's call
 COLLECTIVES = ["allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall"]
 MEDIAN = 1.03  # what the median may be
 WORST = 1.15  # what each cell may be, or what the default's runs differ by
+_SMALLEST_CHUNK = 16 << 10
 _NOTHING = "No processor was measured yet."
 
 
-def parts(rows: list[Row]) -> dict[str, str]:
+def parts(rows: list[Row], choices: Choices) -> dict[str, str]:
     """The parts of the page, from rows of regret.jsonl."""
     rows = [row["turn"] | row for row in rows]
     processors = dict.fromkeys(row["processor"] for row in rows)
-    tables = [_of_processor(name, of(rows, processor=name)) for name in processors]
+    tables = [_of_processor(name, of(rows, processor=name), choices) for name in processors]
     return {
         "regret": "\n\n".join(tables) or _NOTHING,
         "candidates": _candidates(rows) if rows else _NOTHING,
@@ -48,7 +50,9 @@ def noisy(row: Row) -> bool:
     return itself(row) > WORST and not regret(row) > itself(row)
 
 
-def _of_processor(name: str, rows: list[Row]) -> str:
+def _of_processor(name: str, rows: list[Row], choices: Choices) -> str:
+    today = choices(name, rows)
+    rows = [row | {"changed": _changed(row, now)} for row, now in zip(rows, today, strict=True)]
     cells = [f"### {name}", _summary(rows), _cells(rows)]
     if lost := [row for row in rows if regret(row) > max(MEDIAN, itself(row))]:
         head = ["call", "default", "µs", "the candidate", "µs", "regret", "default against itself"]
@@ -57,17 +61,25 @@ def _of_processor(name: str, rows: list[Row]) -> str:
     return "\n\n".join(cells)
 
 
+def _changed(row: Row, now: str) -> bool:
+    """Whether `now` is another choice. Chunks that divide no message make none."""
+    whole = row["bytes"] <= _SMALLEST_CHUNK
+    return _without_chunk(row["default"]) != _without_chunk(now) if whole else row["default"] != now
+
+
 def _summary(rows: list[Row]) -> str:
     worst = max(rows, key=regret)
     many = sum(above(row) for row in rows)
     median = statistics.median(map(regret, rows))
     unclear = sum(map(noisy, rows))
     usual = statistics.median(map(itself, rows))
+    changed = sum(row["changed"] for row in rows)
     return (
         f"{len(rows)} cells. Regret: median **{median:.3f}**, worst {regret(worst):.2f} "
         f"({_call(worst)}). {many} of them are above {WORST:.2f} and above the default against "
         f"itself. {unclear} say nothing, since the default differs from itself by more than "
-        f"{WORST:.2f}. The default against itself: median {usual:.2f}."
+        f"{WORST:.2f}. The default against itself: median {usual:.2f}. "
+        f"{changed} are of another choice than today's (†)."
     )
 
 
@@ -91,7 +103,7 @@ def _cell(row: Row | None) -> str:
     if row is None:
         return ""
     text = f"{regret(row):.2f}"
-    mark = " ?" if noisy(row) else ""
+    mark = (" ?" if noisy(row) else "") + (" †" if row["changed"] else "")
     return f"{f'**{text}**' if above(row) else text} / {itself(row):.2f}{mark}"
 
 
