@@ -20,6 +20,7 @@ from collective_table import TABLE, check
 
 # A fabric carries bytes: one type of each length. tests/python/test_collectives.py has them all.
 DTYPES = ("bool", "int16", "float32", "complex64")
+FABRIC = os.environ["FABRIC"]
 
 
 class Job:
@@ -29,7 +30,7 @@ class Job:
         self.rank, self.size = first.rank, first.size
 
     def communicator(self, **options):
-        return weft.init(fabric="mpi", **options)
+        return weft.init(fabric=FABRIC, **options)
 
 
 def table(comm: weft.Communicator) -> None:
@@ -52,7 +53,7 @@ def many(comm: weft.Communicator) -> None:
     """Communicators one after the other, and two side by side."""
     for _ in range(20):
         mine = np.full(3, float(comm.rank))
-        with weft.init(fabric="mpi") as one, weft.init(fabric="mpi") as two:
+        with weft.init(fabric=FABRIC) as one, weft.init(fabric=FABRIC) as two:
             gathered, added = one.allgather(mine, async_op=True), two.allreduce(mine, async_op=True)
             assert added.wait()[0] == sum(range(comm.size))
             assert gathered.wait()[:, 0].tolist() == list(range(comm.size))
@@ -68,6 +69,19 @@ def points(comm: weft.Communicator) -> None:
         comm.recv(got, left, tag=3)
         sending.wait()
         assert set(got.tolist()) == {left}
+
+
+def elsewhere(comm: weft.Communicator) -> None:
+    """After each call the ranks wait for each other where nobody looks for Weft's mail."""
+    met = Path(os.environ["WEFT_RENDEZVOUS"])
+    for turn in range(5):
+        for name in ("allreduce", "allgather", "broadcast"):
+            getattr(comm, name)(np.ones(700_000))
+            (met / f"{turn} {name} {comm.rank}").touch()
+            until = time.monotonic() + 10
+            while len(list(met.glob(f"{turn} {name} *"))) < comm.size:
+                assert time.monotonic() < until, f"{name}: another rank's call has not ended"
+                time.sleep(0.001)
 
 
 def fails_with(text: str, call) -> None:
@@ -103,7 +117,7 @@ def again(comm: weft.Communicator) -> None:
     comm.barrier()
     if comm.rank == 0:
         comm.close()
-    with weft.init(fabric="mpi", timeout=30) as other:
+    with weft.init(fabric=FABRIC, timeout=30) as other:
         assert other.allreduce(np.ones(1))[0] == other.size
 
 
@@ -112,7 +126,7 @@ def fork(comm: weft.Communicator) -> None:
 
     Open MPI's OpenSHMEM ends itself once more when a child does that, and crashes.
     """
-    leave = os._exit if "shmem" in os.environ["FABRIC"] else sys.exit
+    leave = os._exit if "shmem" in FABRIC else sys.exit
     child = os.fork()
     if child == 0:
         with pytest.raises(weft.Unsupported, match="fork"):
@@ -163,7 +177,7 @@ def main() -> None:
     for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK"):
         if name in os.environ:  # neighbours share no memory, as if they were on two hosts
             os.environ["WEFT_NODE"] = f"node {int(os.environ[name]) % 2}"
-    with weft.init(fabric=os.environ["FABRIC"], timeout=30) as comm:
+    with weft.init(fabric=FABRIC, timeout=30) as comm:
         assert comm.size == int(os.environ["EXPECTED_RANKS"])
         for part in sys.argv[1:]:
             globals()[part](comm)

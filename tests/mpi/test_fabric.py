@@ -14,7 +14,7 @@ import pytest
 from mpirun import LIBRARIES, found, start
 from ports import free_port
 
-RESULTS = ("table", "sizes", "many", "points")
+RESULTS = ("table", "sizes", "elsewhere", "many", "points")
 RANK = str(Path(__file__).with_name("rank.py"))
 
 

@@ -11,7 +11,7 @@ import pytest
 from oshrun import OSHRUN, WAYS, finish, needs_oshrun, start
 from ports import free_port
 
-RESULTS = ("table", "sizes", "many", "points")
+RESULTS = ("table", "sizes", "elsewhere", "many", "points")
 RANK = str(Path(__file__).parents[1] / "mpi" / "rank.py")
 
 pytestmark = needs_oshrun

@@ -56,8 +56,13 @@ class Duplex {
   std::size_t room() const;
   // REQUIRES `bytes` of room. They may change when it returns.
   void write(const void* data, std::size_t bytes);
-  // Whether the peer has taken all.
-  bool all_taken() const { return room() == bytes_; }
+  // Bytes written so far.
+  std::uint64_t written() const { return written_; }
+  // Whether the peer has taken the first so many of them, or all.
+  bool taken(std::uint64_t bytes) const {
+    return in_->taken.load(std::memory_order_acquire) >= bytes;
+  }
+  bool all_taken() const { return taken(written_); }
 
   // Bytes that may be read.
   std::size_t waiting() const;

@@ -56,6 +56,12 @@ class ShmemLine final : public mail::Line {
   Pipes* at(std::uint64_t number, int place) const {
     return reinterpret_cast<Pipes*>(process_.heap.at(number, 0)) + place;
   }
+  struct Frame {
+    std::vector<std::byte> bytes;
+    bool awaited;
+  };
+
+  void write(const std::byte* frame, std::size_t bytes, bool awaited);
   void write_mail();
   void write_payloads();
   void progress();
@@ -63,7 +69,8 @@ class ShmemLine final : public mail::Line {
   const Process& process_;
   const int pe_, me_;
   Duplex mail_, payloads_;
-  std::deque<std::vector<std::byte>> mail_out_;  // those without room in the pipe
+  std::deque<Frame> mail_out_;  // those without room in the pipe
+  std::uint64_t awaited_ = 0;   // of the bytes in it, the last that the peer has to take
   std::deque<std::span<const std::byte>> payloads_out_;
   std::deque<std::span<std::byte>> payloads_in_;
   std::uint64_t sent_ = 0, received_ = 0;
@@ -85,16 +92,23 @@ void ShmemLine::send(const Mail& mail, std::size_t inlined) {
   leaves_ = leaves_ || mail.kind == Mail::Kind::kFarewell;
   write_mail();
   const std::size_t bytes = sizeof length + length;
+  const bool awaited = mail.kind != Mail::Kind::kCredit;
   if (mail_out_.empty() && bytes <= mail_.room())
-    mail_.write(frame.data(), bytes);
+    write(frame.data(), bytes, awaited);
   else
-    mail_out_.emplace_back(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(bytes));
+    mail_out_.push_back({{frame.data(), frame.data() + bytes}, awaited});
+}
+
+void ShmemLine::write(const std::byte* frame, std::size_t bytes, bool awaited) {
+  mail_.write(frame, bytes);
+  if (awaited) awaited_ = mail_.written();
 }
 
 // A mail goes whole, so that its reader never finds half of one.
 void ShmemLine::write_mail() {
-  while (!mail_out_.empty() && mail_out_.front().size() <= mail_.room()) {
-    mail_.write(mail_out_.front().data(), mail_out_.front().size());
+  while (!mail_out_.empty() && mail_out_.front().bytes.size() <= mail_.room()) {
+    const Frame& next = mail_out_.front();
+    write(next.bytes.data(), next.bytes.size(), next.awaited);
     mail_out_.pop_front();
   }
 }
@@ -112,12 +126,14 @@ void ShmemLine::write_payloads() {
   }
 }
 
-// Over a network all has arrived only when the peer has said so. After a farewell the peer's word
-// that it has taken all is the last that it writes here.
+// Over a network all has arrived only when the peer has said so. Credits are not waited for: a peer
+// whose call has ended looks for none, and may wait for this rank by other means before its next.
+// After a farewell the peer's word that it has taken all is the last that it writes here.
 bool ShmemLine::idle() {
   progress();
-  return mail_out_.empty() && payloads_out_.empty() &&
-         ((mail_.near() && !leaves_) || (mail_.all_taken() && payloads_.all_taken()));
+  if (!mail_out_.empty() || !payloads_out_.empty()) return false;
+  if (leaves_) return mail_.all_taken() && payloads_.all_taken();
+  return mail_.near() || (mail_.taken(awaited_) && payloads_.all_taken());
 }
 
 std::uint64_t ShmemLine::place_of(const std::byte* data, std::size_t bytes) const {
