@@ -32,6 +32,7 @@ from weft.bench.cases import Case
 from weft.bench.job import Job
 from weft.bench.libraries import weft_library
 from weft.bench.processes import burst
+from weft.bench.processor import describe_processor
 from weft.tune import forget_user_choices
 from weft.tune.candidates import algorithms
 from weft.tune.heat import Heat, pick
@@ -155,6 +156,7 @@ def take(folder: Path, collectives: list[str], sizes: list[int], pairs: int, rou
     """Measures what is not there in the folder. Beside the peers first: that takes less."""
     if why := peers.missing():
         sys.exit(why)
+    choices(describe_processor(), [])  # raises before anything is measured, not after
     beside = Record(folder / f"{PEERS_NAME}.jsonl", each_processor=True)
     beside.take(
         [{"collective": collective} for collective in collectives],

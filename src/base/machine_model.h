@@ -104,8 +104,8 @@ std::optional<MachineModel> model_named(const std::string& name);
 std::string model_names();
 
 // The model that this process uses, chosen at the first call: WEFT_MODEL, else the user's own file
-// if it is of this processor, else what is shipped. Throws InvalidArgument naming variable or file,
-// and then chooses anew at the next call. Thread safe.
+// if it is of this processor and version, else what is shipped. Throws InvalidArgument naming
+// variable or file, and then chooses anew at the next call. Thread safe.
 const MachineModel& machine_model();
 
 }  // namespace weft

@@ -60,28 +60,55 @@ def many(comm: weft.Communicator) -> None:
 
 
 def points(comm: weft.Communicator) -> None:
-    if comm.size == 1:
-        return
+    if comm.size > 1:
+        for count in (1, 100, 200_000):
+            pass_on(comm, count)
+
+
+def pass_on(comm: weft.Communicator, count: int) -> None:
+    """To the rank on the right."""
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    for count in (1, 100, 200_000):
-        sending = comm.isend(np.full(count, comm.rank, np.int32), right, tag=3)
-        got = np.empty(count, np.int32)
-        comm.recv(got, left, tag=3)
-        sending.wait()
-        assert set(got.tolist()) == {left}
+    sending = comm.isend(np.full(count, comm.rank, np.int32), right, tag=3)
+    got = np.empty(count, np.int32)
+    comm.recv(got, left, tag=3)
+    sending.wait()
+    assert set(got.tolist()) == {left}
 
 
 def elsewhere(comm: weft.Communicator) -> None:
     """After each call the ranks wait for each other where nobody looks for Weft's mail."""
-    met = Path(os.environ["WEFT_RENDEZVOUS"])
+    x = np.ones(700_000)
+    calls = (comm.allreduce, comm.allgather, comm.broadcast, lambda x: pass_on(comm, x.size))
     for turn in range(5):
-        for name in ("allreduce", "allgather", "broadcast"):
-            getattr(comm, name)(np.ones(700_000))
-            (met / f"{turn} {name} {comm.rank}").touch()
-            until = time.monotonic() + 10
-            while len(list(met.glob(f"{turn} {name} *"))) < comm.size:
-                assert time.monotonic() < until, f"{name}: another rank's call has not ended"
-                time.sleep(0.001)
+        for number, call in enumerate(calls if comm.size > 1 else calls[:3]):
+            call(x)
+            meet(comm, f"{turn}.{number}")
+    if comm.size > 2:
+        leave_for_later(comm)
+
+
+def leave_for_later(comm: weft.Communicator) -> None:
+    """What rank 0 has sent to rank 2 lies there unread, while ranks 0 and 1 go on."""
+    if comm.rank == 0:
+        comm.send(np.ones(3), 2)
+        comm.send(np.ones(700_000), 1)
+        comm.recv(np.ones(700_000), 1)
+    elif comm.rank == 1:
+        comm.recv(np.ones(700_000), 0)
+        comm.send(np.ones(700_000), 0)
+    meet(comm, "later")
+    if comm.rank == 2:
+        comm.recv(np.ones(3), 0)
+
+
+def meet(comm: weft.Communicator, name: str) -> None:
+    """By files."""
+    folder = Path(os.environ["WEFT_RENDEZVOUS"])
+    (folder / f"{name} {comm.rank}").touch()
+    until = time.monotonic() + 10
+    while len(list(folder.glob(f"{name} *"))) < comm.size:
+        assert time.monotonic() < until, f"call {name}: another rank's has not ended"
+        time.sleep(0.001)
 
 
 def fails_with(text: str, call) -> None:

@@ -9,9 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from weft import _core
+from weft.bench.cases import Case
+from weft.bench.job import Measured
 from weft.bench.processes import BurstFailed
 from weft.cli import main
 from weft.tune import quick
+from weft.tune.measure import timed
 from weft.tune.point import Timed
 
 from launch import run
@@ -23,17 +26,17 @@ def made(gains):
     """A measurement in which candidate n is gains[n](turn) times as fast as what is shipped."""
     calls = {"turn": 0, "number": 0}
 
-    def timed(*medians):
+    def times(*medians):
         return [Timed(median, 20 * median) for median in medians]
 
     def measure(numbers):
         if numbers is None:
-            return timed(1.0, 2.0)
+            return times(1.0, 2.0, *[1.0] * 6)
         gain = gains[calls["number"]](calls["turn"])
         calls["number"] += 1
         if calls["number"] == len(gains):
             calls["number"], calls["turn"] = 0, calls["turn"] + 1
-        return timed(1.0 / gain, 2.0 / gain)
+        return times(1.0 / gain, 2.0 / gain, *[1.0 / gain] * 6)
 
     return measure
 
@@ -68,17 +71,35 @@ def shown(monkeypatch, measure, *options):
 @pytest.mark.parametrize(("gain", "written"), [(1.3, True), (1.0, False)])
 def test_quick_says_what_becomes_of_the_file(tmp_path, monkeypatch, gain, written):
     path = tmp_path / "model.json"
-    for before in ("", "older"):
-        path.unlink(missing_ok=True)
-        if before:
-            path.write_text(before)
+    for in_use in (False, True):
+        monkeypatch.setattr(quick, "in_use", lambda file, used=in_use: used and file == path)
         code, output = shown(monkeypatch, made([lambda _: gain]), "--output", str(path))
         assert code == 0
         assert (f"{path} is written" in output) == written
-        assert (f"{path} is from before and stays: remove it" in output) == (
-            before != "" and not written
-        )
+        said = f"{path} is from before and stays in use: remove it" in output
+        assert said == (in_use and not written)
         assert "p99 is 20 times the median (allreduce, 16K" in output
+
+
+def file_in_use(job):
+    return [quick.in_use(quick.default_file()), quick.in_use(quick.default_file().parent)]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_is_in_use_if_it_is_of_this_version(tmp_path, version):
+    path = tmp_path / "weft" / "model.json"
+    quick.save(path, {"reuse": 1}, {})
+    path.write_text(path.read_text().replace('"weft_model": 1', f'"weft_model": {version}'))
+    environment = {"XDG_CONFIG_HOME": str(tmp_path), "WEFT_MODEL": ""}
+    assert run(file_in_use, 1, env=environment) == [[version == 1, False]]
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_quick_takes_no_time_of_a_wrong_result(wrong):
+    case = Case.sized("allreduce", 8, 2, "float32")
+    ranks = tuple(Measured(rank != wrong, None, [1.0, 2.0]) for rank in range(2))
+    with pytest.raises(BurstFailed, match="allreduce gave wrong results for 8 bytes"):
+        timed(case, ranks)
 
 
 def test_quick_shows_a_rank_that_fails(tmp_path, monkeypatch):

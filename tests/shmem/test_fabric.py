@@ -45,7 +45,7 @@ def test_results_beside_shared_memory(way, tmp_path):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("part", ["abort", "leave", "fork", "late", "stop"])
+@pytest.mark.parametrize("part", ["abort", "leave", "again", "fork", "late", "split", "stop"])
 def test_failures(part, way, tmp_path):
     code, output = play(3, tmp_path, part, way=way)
     assert (code, output.count(": ok")) == (0, 3), output

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/error.h"
@@ -18,6 +19,7 @@ namespace {
 // What is under way from one end to the other.
 struct Way {
   std::deque<Mail> mail{};
+  std::vector<std::pair<Mail::Kind, bool>> sent{};  // with whether it is awaited
   std::deque<std::span<const std::byte>> payloads{};
   std::uint64_t taken = 0;    // payloads, by the reader
   std::uint64_t in_use = 0;   // of these, those whose memory the library still reads
@@ -28,7 +30,10 @@ class HeldLine final : public Line {
  public:
   HeldLine(Way& out, Way& in) : out_(out), in_(in) {}
   void join(std::uint64_t) override {}
-  void send(const Mail& mail, std::size_t) override { out_.mail.push_back(mail); }
+  void send(const Mail& mail, std::size_t, bool awaited) override {
+    out_.mail.push_back(mail);
+    out_.sent.emplace_back(mail.kind, awaited);
+  }
   void send_payload(const std::byte* data, std::size_t bytes) override {
     out_.payloads.emplace_back(data, bytes);
   }
@@ -108,6 +113,25 @@ class MailLane : public ::testing::Test {
   HeldLines lines_a_{there_, back_}, lines_b_{back_, there_};
   Lane a_{lines_a_, {0, 1}, 0}, b_{lines_b_, {0, 1}, 1};
 };
+
+TEST_F(MailLane, OnlyMessagesOfCollectivesAndAbortsAreAwaited) {
+  using Kind = Mail::Kind;
+  const auto sent = [](Way& way) { return std::exchange(way.sent, {}); };
+  using Sent = std::vector<std::pair<Kind, bool>>;
+  EXPECT_EQ(sent(there_), Sent({{Kind::kHello, false}}));
+  send(0, kLong);  // point to point
+  EXPECT_EQ(sent(there_), Sent({{Kind::kMessage, false}}));
+  a_.begin(1);
+  send(1, 8);
+  EXPECT_EQ(sent(there_), Sent({{Kind::kMessage, true}}));
+  sent(back_);
+  b_.begin(1);
+  b_.progress();
+  b_.credit(0, 0, 2, kPatience);
+  EXPECT_EQ(sent(back_), Sent({{Kind::kCredit, false}}));
+  b_.abort("enough");
+  EXPECT_EQ(sent(back_), Sent({{Kind::kAbort, true}}));
+}
 
 TEST_F(MailLane, AnAbortWaitsForThePayloadsBeforeIt) {
   there_.payloads_flow = false;

@@ -55,7 +55,7 @@ TEST_F(ModelFile, OfAnotherProcessorIsNothingUnlessItIsPinned) {
   EXPECT_TRUE(read(R"({"weft_model": 1, "processor": ")" + here + R"("})", false));
 }
 
-// A newer Weft has other numbers: what an older one measured is measured anew, and stops nobody.
+// A newer Weft has other numbers. What an older one measured stops no program.
 TEST_F(ModelFile, OfAnotherVersionIsNothingUnlessItIsPinned) {
   const std::string here = Processor{"AuthenticAMD", 26, 0x02}.text();
   EXPECT_FALSE(read(R"({"weft_model": 2, "processor": ")" + here + R"("})", false));

@@ -91,7 +91,7 @@ class Quick:
         by_case = zip(*self.shipped, strict=True)
         return {
             f"{collective}, {size_text(size)}": statistics.median(t.p99 / t.median for t in times)
-            for (collective, size), times in zip(_CASES, by_case, strict=False)
+            for (collective, size), times in zip(_CASES, by_case, strict=True)
         }
 
     def text(self) -> str:
@@ -199,6 +199,11 @@ def save(path: Path, numbers: Numbers, measured: dict[str, Any]) -> None:
         file.write(json.dumps(model) + "\n")
     part.chmod(0o644)
     part.replace(path)
+
+
+def in_use(path: Path) -> bool:
+    """Whether communicators of this user take their model from this file, as this process does."""
+    return bool(_core.system_info()["model"]["name"] == str(path))
 
 
 def default_file() -> Path:

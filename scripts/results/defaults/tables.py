@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 import statistics
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from weft.sizes import parse_size
 from weft.tune.trial import noise
 
 from page import digits, of, size, table
@@ -15,7 +18,6 @@ Choices = Callable[[str, list[Row]], list[str]]  # of a processor today, for eac
 COLLECTIVES = ["allreduce", "broadcast", "allgather", "reduce_scatter", "alltoall"]
 MEDIAN = 1.03  # what the median may be
 WORST = 1.15  # what each cell may be, or what the default's runs differ by
-_SMALLEST_CHUNK = 16 << 10
 _NOTHING = "No processor was measured yet."
 
 
@@ -62,9 +64,18 @@ def _of_processor(name: str, rows: list[Row], choices: Choices) -> str:
 
 
 def _changed(row: Row, now: str) -> bool:
-    """Whether `now` is another choice. Chunks that divide no message make none."""
-    whole = row["bytes"] <= _SMALLEST_CHUNK
-    return _without_chunk(row["default"]) != _without_chunk(now) if whole else row["default"] != now
+    """Whether `now` is another choice. A chunk that is no shorter than the message makes none."""
+    before, after = (
+        _without_chunk(name) if _chunk(name) >= row["bytes"] else name
+        for name in (row["default"], now)
+    )
+    return before != after
+
+
+def _chunk(name: str) -> float:
+    """Bytes; infinite if the name has none, as chunks that no name has are long."""
+    found = re.search(r"chunk=(\w+)", name)
+    return parse_size(found[1]) if found else math.inf
 
 
 def _summary(rows: list[Row]) -> str:

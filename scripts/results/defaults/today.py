@@ -28,6 +28,8 @@ def choices(processor: str, rows: list[Row]) -> list[str]:
     models = [model for part, model in _MODELS.items() if part in processor]
     if len(models) != 1:
         raise ValueError(f"{__file__} has no model for {processor}: add a line to _MODELS")
+    if not rows:
+        return []
     # A process has one model.
     done = subprocess.run(
         [sys.executable, __file__], env=os.environ | {"WEFT_MODEL": models[0]},

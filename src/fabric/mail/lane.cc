@@ -72,7 +72,14 @@ Mail& Lane::begin_mail(Mail::Kind kind, int channel) {
 void Lane::post(Peer& to, Mail& mail, std::size_t inlined) {
   Queue& queue = to.queues[static_cast<std::size_t>(mail.channel)];
   mail.credited = queue.told = queue.first;
-  to.line->send(mail, inlined);
+  to.line->send(mail, inlined, is_awaited(mail));
+}
+
+// A peer that is in the same collective takes its messages, and one that is told of an abort takes
+// that. Else it may wait for this rank by other means before it looks: a peer whose collective has
+// ended looks for no credits, and point to point it may have begun nothing yet.
+bool Lane::is_awaited(const Mail& mail) const {
+  return mail.kind == Mail::Kind::kAbort || (mail.kind == Mail::Kind::kMessage && in_turn_);
 }
 
 void Lane::greet(const std::vector<std::uint64_t>& numbers) {

@@ -57,7 +57,10 @@ class Lane {
   bool settled(int peer, int channel, std::uint64_t number);
 
   // The number of the collective that this rank has begun, for whoever asks.
-  void begin(std::uint64_t sequence) { begun_ = sequence; }
+  void begin(std::uint64_t sequence) {
+    begun_ = sequence;
+    in_turn_ = true;
+  }
   void ask(int peer);
   // The peer's answer to the last ask(); empty: none has come.
   std::optional<std::uint64_t> told(std::size_t place) const { return peers_[place].told; }
@@ -122,6 +125,7 @@ class Lane {
 
   Mail& begin_mail(Mail::Kind kind, int channel);
   void post(Peer& to, Mail& mail, std::size_t inlined);
+  bool is_awaited(const Mail& mail) const;
   void take(Peer& from, const Mail& mail);
   void take_message(Peer& from, const Mail& mail);
   void heed(Peer& from);
@@ -135,6 +139,7 @@ class Lane {
   std::vector<Peer> peers_;
   std::vector<Memory> spare_;
   std::uint64_t begun_ = 0;
+  bool in_turn_ = false;  // a lane of collectives: all members make the same calls in turn
   Mail outgoing_;
   std::string why_;
   bool troubled_ = false, said_farewell_ = false, connected_ = false;

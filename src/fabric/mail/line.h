@@ -35,8 +35,9 @@ class Line {
 
   // The peer's lane has this number, see Lines::claim(). To be called before anything is sent.
   virtual void join(std::uint64_t number) = 0;
-  // Sends the head and `inlined` bytes of the payload. Copies them.
-  virtual void send(const Mail& mail, std::size_t inlined) = 0;
+  // Sends the head and `inlined` bytes of the payload. Copies them. `awaited`: idle() waits until
+  // the peer has taken it, on lines where nothing else says that it has arrived.
+  virtual void send(const Mail& mail, std::size_t inlined, bool awaited) = 0;
   // Where the peer itself can load [data, data + bytes); 0: nowhere, the payload has to be sent.
   virtual std::uint64_t place_of(const std::byte* data, std::size_t bytes) const {
     (void)data, (void)bytes;
@@ -46,7 +47,7 @@ class Line {
   virtual void send_payload(const std::byte* data, std::size_t bytes) = 0;
   // How many payloads are sent: the first ones.
   virtual std::uint64_t sent() = 0;
-  // Nothing that was sent still waits for anything here.
+  // No payload and no mail that is awaited still waits for anything here.
   virtual bool idle() = 0;
 
   // The mail that has come next, valid until the next call; null: none is here.

@@ -28,7 +28,7 @@ class MpiLine final : public mail::Line {
   ~MpiLine() override;
 
   void join(std::uint64_t number) override { theirs_ = number; }
-  void send(const Mail& mail, std::size_t inlined) override;
+  void send(const Mail& mail, std::size_t inlined, bool awaited) override;
   void send_payload(const std::byte* data, std::size_t bytes) override {
     payloads_out_.push_back(mpi_.isend(data, bytes, rank_, payload_tag(theirs_), comm_));
   }
@@ -88,7 +88,7 @@ MpiLine::~MpiLine() {
   }
 }
 
-void MpiLine::send(const Mail& mail, std::size_t inlined) {
+void MpiLine::send(const Mail& mail, std::size_t inlined, bool) {
   std::unique_ptr<Mail> copy;
   if (spare_.empty()) {
     copy = std::make_unique<Mail>();

@@ -45,15 +45,16 @@ void Duplex::read(void* into, std::size_t bytes) {
 }
 
 void Duplex::tell() {
-  const std::uint64_t news = read_ - std::exchange(told_, read_);
-  if (news == 0 || !out_.counts) return;
+  const std::uint64_t news = read_ - told_;
+  if (news == 0 || !out_.counts) return;  // before join() nobody can be told
+  told_ = read_;
   if (near())
     near_.counts->taken.store(read_, std::memory_order_release);
   else
     shmem_.add(reinterpret_cast<std::uint64_t*>(&out_.counts->taken), news, pe_);
 }
 
-// A far peer's call ends when all was taken.
+// A far peer's collective ends when its messages were taken.
 void Duplex::tell_if_due() {
   if (near() ? read_ - told_ >= bytes_ / 4 : waiting() == 0) tell();
 }

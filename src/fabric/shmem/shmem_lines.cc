@@ -33,7 +33,7 @@ class ShmemLine final : public mail::Line {
     mail_.join(&at(number, me_)->mail);
     payloads_.join(&at(number, me_)->payloads);
   }
-  void send(const Mail& mail, std::size_t inlined) override;
+  void send(const Mail& mail, std::size_t inlined, bool awaited) override;
   std::uint64_t place_of(const std::byte* data, std::size_t bytes) const override;
   void send_payload(const std::byte* data, std::size_t bytes) override {
     payloads_out_.push_back({data, bytes});
@@ -70,7 +70,7 @@ class ShmemLine final : public mail::Line {
   const int pe_, me_;
   Duplex mail_, payloads_;
   std::deque<Frame> mail_out_;  // those without room in the pipe
-  std::uint64_t awaited_ = 0;   // of the bytes in it, the last that the peer has to take
+  std::uint64_t awaited_ = 0;   // of the bytes in the pipe, the last that idle() waits for
   std::deque<std::span<const std::byte>> payloads_out_;
   std::deque<std::span<std::byte>> payloads_in_;
   std::uint64_t sent_ = 0, received_ = 0;
@@ -84,7 +84,7 @@ void ShmemLine::progress() {
   if (!payloads_out_.empty()) write_payloads();
 }
 
-void ShmemLine::send(const Mail& mail, std::size_t inlined) {
+void ShmemLine::send(const Mail& mail, std::size_t inlined, bool awaited) {
   const auto length = static_cast<Length>(mail::kMailHead + inlined);
   std::array<std::byte, sizeof length + sizeof mail> frame;
   std::memcpy(frame.data(), &length, sizeof length);
@@ -92,7 +92,6 @@ void ShmemLine::send(const Mail& mail, std::size_t inlined) {
   leaves_ = leaves_ || mail.kind == Mail::Kind::kFarewell;
   write_mail();
   const std::size_t bytes = sizeof length + length;
-  const bool awaited = mail.kind != Mail::Kind::kCredit;
   if (mail_out_.empty() && bytes <= mail_.room())
     write(frame.data(), bytes, awaited);
   else
@@ -126,13 +125,13 @@ void ShmemLine::write_payloads() {
   }
 }
 
-// Over a network all has arrived only when the peer has said so. Credits are not waited for: a peer
-// whose call has ended looks for none, and may wait for this rank by other means before its next.
-// After a farewell the peer's word that it has taken all is the last that it writes here.
+// Over a network something has arrived only when the peer has said so. After a farewell the peer's
+// word that it has taken all is the last that it writes here.
 bool ShmemLine::idle() {
   progress();
-  if (!mail_out_.empty() || !payloads_out_.empty()) return false;
-  if (leaves_) return mail_.all_taken() && payloads_.all_taken();
+  if (!payloads_out_.empty()) return false;
+  if (leaves_) return mail_out_.empty() && mail_.all_taken() && payloads_.all_taken();
+  if (std::ranges::any_of(mail_out_, &Frame::awaited)) return false;
   return mail_.near() || (mail_.taken(awaited_) && payloads_.all_taken());
 }
 
