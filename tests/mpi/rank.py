@@ -50,13 +50,19 @@ def sizes(comm: weft.Communicator) -> None:
 
 
 def many(comm: weft.Communicator) -> None:
-    """Communicators one after the other, and two side by side."""
+    """Communicators one after the other, and two side by side, while a message is waited for."""
+    got, right, left = np.zeros(1), (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    pending = comm.irecv(got, left) if comm.size > 1 else None
     for _ in range(20):
         mine = np.full(3, float(comm.rank))
         with weft.init(fabric=FABRIC) as one, weft.init(fabric=FABRIC) as two:
             gathered, added = one.allgather(mine, async_op=True), two.allreduce(mine, async_op=True)
             assert added.wait()[0] == sum(range(comm.size))
             assert gathered.wait()[:, 0].tolist() == list(range(comm.size))
+    if pending is not None:
+        comm.send(np.full(1, float(comm.rank)), right)
+        pending.wait()
+        assert got[0] == left
 
 
 def points(comm: weft.Communicator) -> None:

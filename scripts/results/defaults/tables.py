@@ -73,7 +73,7 @@ def _changed(row: Row, now: str) -> bool:
 
 
 def _chunk(name: str) -> float:
-    """Bytes; infinite if the name has none, as chunks that no name has are long."""
+    """Bytes; infinite if the name has none."""
     found = re.search(r"chunk=(\w+)", name)
     return parse_size(found[1]) if found else math.inf
 
