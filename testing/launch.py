@@ -304,9 +304,9 @@ class Team:
 
     def _files_left(self) -> list[str]:
         complaints = []
-        for name in left_in_shared_memory(self._shared_before):
-            if not name.startswith(OF_MPI):
-                complaints.append(f"/dev/shm/{name} is left")
+        for path in left_in_shared_memory(self._shared_before):
+            if not path.name.startswith(OF_MPI):
+                complaints.append(f"{path} is left")
         for path in (self._root / "tmp").iterdir():
             complaints.append(f"{path.name} is left in TMPDIR")
         return complaints

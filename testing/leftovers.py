@@ -17,8 +17,8 @@ def shared_memory() -> set[str]:
     return set(os.listdir(SHARED_MEMORY)) if SHARED_MEMORY.is_dir() else set()
 
 
-def left_in_shared_memory(before: set[str]) -> list[str]:
-    """Names that are there, were not there before, and have no user.
+def left_in_shared_memory(before: set[str]) -> list[Path]:
+    """Files that are there, were not there before, and have no user.
 
     Another program's shared memory is its own affair. Between making and mapping its memory, or
     unmapping and removing it, it has no user for a moment. So this looks again.
@@ -28,7 +28,7 @@ def left_in_shared_memory(before: set[str]) -> list[str]:
     while left and time.monotonic() < end:
         time.sleep(0.05)
         left = [name for name in _unused(set(left)) if (SHARED_MEMORY / name).exists()]
-    return left
+    return [SHARED_MEMORY / name for name in left]
 
 
 def _unused(names: set[str]) -> list[str]:

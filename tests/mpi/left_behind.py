@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from leftovers import OF_MPI, SHARED_MEMORY, left_in_shared_memory, shared_memory
+from leftovers import OF_MPI, left_in_shared_memory, shared_memory
 
 
 @pytest.fixture(autouse=True)
 def remove_what_is_left():
     before = shared_memory()
     yield
-    for name in left_in_shared_memory(before):
-        if name.startswith(OF_MPI):
-            (SHARED_MEMORY / name).unlink(missing_ok=True)
+    for path in left_in_shared_memory(before):
+        if path.name.startswith(OF_MPI):
+            path.unlink(missing_ok=True)
