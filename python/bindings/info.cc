@@ -77,6 +77,7 @@ nb::dict model(const weft::ModelInfo& info) {
   row["processor"] = info.processor.c_str();
   row["name"] = info.name.c_str();
   row["known"] = info.known.c_str();
+  row["left_out"] = info.left_out.c_str();
   for (const auto& [name, bytes] : info.numbers) row[name.c_str()] = bytes;
   return row;
 }

@@ -26,7 +26,7 @@ from weft.bench.libraries import weft_library
 from weft.bench.processes import burst
 from weft.tune import forget_user_choices
 from weft.tune.measure import seconds_of, timed
-from weft.tune.quick import save
+from weft.tune.model_file import save
 
 from page import DATA, asked_for_data, digits, fill, of, read, size, table
 

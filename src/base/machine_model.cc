@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "base/environment.h"
 #include "base/model_file.h"
@@ -32,14 +33,16 @@ MachineModel choose_model() {
       throw InvalidArgument("WEFT_MODEL is \"" + asked +
                             "\": give shipped, a file of `weft tune --quick`, or one of " +
                             model_names());
-    return within_share(*read_model(asked, processor, true), processor);
+    return within_share(read_model(asked, processor), processor);
   }
   const fs::path own = user_file("model.json");
   std::error_code unreadable;
+  OwnModel measured;
   if (asked.empty() && !own.empty() && fs::exists(own, unreadable))
-    if (auto measured = read_model(own, processor, false))
-      return within_share(*measured, processor);
-  return within_share(shipped_model(processor), processor);
+    measured = read_own_model(own, processor);
+  MachineModel model = measured.model ? *measured.model : shipped_model(processor);
+  model.left_out = measured.left_out;
+  return within_share(std::move(model), processor);
 }
 
 }  // namespace

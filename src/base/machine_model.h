@@ -88,12 +88,14 @@ std::span<const NumberField<Reuse>> reuse_fields();
 std::span<const NumberField<Lengths>> length_fields();
 
 struct MachineModel {
-  std::string name;  // "zen5"; "intel", "unknown": a rule chose it
+  std::string name;  // "zen5", a file; "intel", "unknown": a rule chose it
   // Each rank's own.
   CopyProfile copies = {};
   Reuse reuse = {};
 
   Lengths lengths = {};
+
+  std::string left_out = {};  // the user's own file and why it is not used; empty: there is none
 };
 
 // The profile that Weft ships for a processor, else one by the rule for unknown ones.

@@ -19,6 +19,7 @@ using nlohmann::json;
 
 constexpr int kModelVersion = 1;
 constexpr const char* kVersionName = "weft_model";
+constexpr const char* kProcessorName = "processor";
 constexpr off_t kMostBytes = 16 << 10;
 constexpr std::size_t kMostLength = std::size_t{1} << 40;
 
@@ -57,29 +58,35 @@ bool read_number(const std::filesystem::path& file, const json& whole, const std
   return true;
 }
 
-// Empty: it is of another version, and need not be of this one.
-std::optional<json> parsed(const std::filesystem::path& file, bool any) {
+json parsed(const std::filesystem::path& file) {
   const std::string text = trusted_text(file);
-  json whole;
   try {
-    whole = parse_json(text);
+    return parse_json(text);
   } catch (const InvalidArgument& error) {
     wrong(file, error.what());
   }
-  const json version = whole.is_object() ? whole.value(kVersionName, json()) : json();
-  if (version.is_number_unsigned() && version != kModelVersion && !any) return std::nullopt;
-  if (version != kModelVersion)
-    wrong(file, std::string("it has no \"") + kVersionName + "\": " +
-                    std::to_string(kModelVersion) + ": make it anew with `weft tune --quick`");
-  if (!whole.contains("processor") || !whole["processor"].is_string())
-    wrong(file, "it does not say of which processor it is");
-  return whole;
 }
 
-// Changes the numbers that the file has.
-void read_numbers(const std::filesystem::path& file, const json& whole, MachineModel& model) {
+json version_of(const json& whole) {
+  return whole.is_object() ? whole.value(kVersionName, json()) : json();
+}
+
+// Throws unless it is a model of this version, of some processor.
+void check_kind(const std::filesystem::path& file, const json& whole) {
+  if (version_of(whole) != kModelVersion)
+    wrong(file, std::string("it has no \"") + kVersionName + "\": " +
+                    std::to_string(kModelVersion) + ": make it anew with `weft tune --quick`");
+  if (!whole.contains(kProcessorName) || !whole[kProcessorName].is_string())
+    wrong(file, "it does not say of which processor it is");
+}
+
+// The numbers that the file has, in place of those that are shipped.
+MachineModel with_numbers(const std::filesystem::path& file, const json& whole,
+                          const Processor& processor) {
+  MachineModel model = shipped_model(processor);
+  model.name = file.string();
   for (const auto& [name, _] : whole.items()) {
-    if (name == kVersionName || name == "processor" || name == "measured") continue;
+    if (name == kVersionName || name == kProcessorName || name == "measured") continue;
     if (!read_number(file, whole, name, reuse_fields(), model.reuse) &&
         !read_number(file, whole, name, length_fields(), model.lengths))
       wrong(file, "there is no " + shown(name));
@@ -88,18 +95,29 @@ void read_numbers(const std::filesystem::path& file, const json& whole, MachineM
   if (lengths.smallest_chunk == 0 || lengths.smallest_chunk > lengths.largest_chunk ||
       lengths.moved_chunk == 0)
     wrong(file, "chunks are from smallest_chunk, at least 1, to largest_chunk");
+  return model;
 }
 
 }  // namespace
 
-std::optional<MachineModel> read_model(const std::filesystem::path& file,
-                                       const Processor& processor, bool any) {
-  const std::optional<json> whole = parsed(file, any);
-  if (!whole || (!any && (*whole)["processor"] != processor.text())) return std::nullopt;
-  MachineModel model = shipped_model(processor);
-  model.name = file.string();
-  read_numbers(file, *whole, model);
-  return model;
+MachineModel read_model(const std::filesystem::path& file, const Processor& processor) {
+  const json whole = parsed(file);
+  check_kind(file, whole);
+  return with_numbers(file, whole, processor);
+}
+
+OwnModel read_own_model(const std::filesystem::path& file, const Processor& processor) {
+  const json whole = parsed(file);
+  const json version = version_of(whole);
+  // Another Weft's numbers stop no program.
+  if (version.is_number_unsigned() && version != kModelVersion)
+    return {std::nullopt, file.string() + " is of version " + shown(version) +
+                              ", and this Weft reads version " + std::to_string(kModelVersion)};
+  check_kind(file, whole);
+  if (whole[kProcessorName] != processor.text())
+    return {std::nullopt,
+            file.string() + " was measured on another processor, " + shown(whole[kProcessorName])};
+  return {with_numbers(file, whole, processor), ""};
 }
 
 }  // namespace weft

@@ -80,6 +80,7 @@ ModelInfo described_model() {
   try {
     const MachineModel& model = machine_model();
     info.name = model.name;
+    info.left_out = model.left_out;
     Reuse reuse = model.reuse;
     reuse.lend_to = std::min(reuse.lend_to, kLentBytes);  // for longer messages there is no slot
     for (const auto& field : reuse_fields())

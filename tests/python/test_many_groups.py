@@ -8,7 +8,7 @@ import resource
 import numpy as np
 import pytest
 
-from weft.tune.quick import save
+from weft.tune.model_file import save
 
 from launch import run
 

@@ -10,9 +10,11 @@ import re
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import weft
 from weft import _core
+from weft.cli import main
 from weft.errors import InvalidArgument
 
 from launch import Team, run
@@ -323,10 +325,18 @@ def test_the_users_own_file_counts_on_its_processor_only(tmp_path):
         path.chmod(0o600)
         for one_shot in run(one_shot_here, 1, env=environment):
             assert (one_shot == 1) == reads
+        for said in run(info_here, 1, env=environment):
+            assert ("measured on another processor" in said) != reads
+            assert (f"left out: {path}" in said) != reads
 
 
 def one_shot_here(job):
     return _core.system_info()["model"]["one_shot"]
+
+
+def info_here(job):
+    """What `weft info` prints, in one line."""
+    return CliRunner().invoke(main, ["info"], env={"COLUMNS": "1000"}).output
 
 
 def lends_here(job):

@@ -13,7 +13,7 @@ from weft.bench.cases import Case
 from weft.bench.job import Measured
 from weft.bench.processes import BurstFailed
 from weft.cli import main
-from weft.tune import quick
+from weft.tune import model_file, quick
 from weft.tune.measure import timed
 from weft.tune.point import Timed
 
@@ -24,7 +24,7 @@ K = 1 << 10
 
 def made(gains):
     """A measurement in which candidate n is gains[n](turn) times as fast as what is shipped."""
-    calls = {"turn": 0, "number": 0}
+    turns = [0] * len(gains)
 
     def times(*medians):
         return [Timed(median, 20 * median) for median in medians]
@@ -32,10 +32,9 @@ def made(gains):
     def measure(numbers):
         if numbers is None:
             return times(1.0, 2.0, *[1.0] * 6)
-        gain = gains[calls["number"]](calls["turn"])
-        calls["number"] += 1
-        if calls["number"] == len(gains):
-            calls["number"], calls["turn"] = 0, calls["turn"] + 1
+        number = numbers["reuse"]
+        gain = gains[number](turns[number])
+        turns[number] += 1
         return times(1.0 / gain, 2.0 / gain, *[1.0 / gain] * 6)
 
     return measure
@@ -49,13 +48,17 @@ def made(gains):
         ([lambda t: 1.0, lambda t: 1.09], 1, False),  # not worth a file
         ([lambda t: 0.9, lambda t: 0.8], 0, False),
         ([lambda t: 1.0, lambda t: 1.6 if t % 2 else 1.2], 1, False),  # halves differ
+        ([lambda t: 1.0, lambda t: 1.3 if t < quick.TURNS else 1.0], 1, False),  # picked by chance
     ],
 )
 def test_quick_writes_what_wins_in_both_halves(gains, best, wins):
-    found = quick.compete([{"reuse": n} for n in range(len(gains))], made(gains))
+    tried, done = [{"reuse": n} for n in range(len(gains))], []
+    found = quick.compete(tried, made(gains), lambda: done.append(1))
+    assert len(done) == quick.runs(tried)
     assert found.best == best
     assert found.wins == wins
     assert all(len(one) == quick.TURNS for one in found.gains)
+    assert len(found.final) == quick.FINAL
     assert "times as fast" in found.text()
     assert found.json()["written"] == wins
     assert set(found.tails.values()) == {20.0}
@@ -63,7 +66,7 @@ def test_quick_writes_what_wins_in_both_halves(gains, best, wins):
 
 def shown(monkeypatch, measure, *options):
     monkeypatch.setattr(quick, "measure_in", lambda folder: measure)
-    monkeypatch.setattr(quick, "candidates", lambda second_cache: [{"reuse": 1}])
+    monkeypatch.setattr(quick, "candidates", lambda second_cache: [{"reuse": 0}])
     result = CliRunner().invoke(main, ["tune", "--quick", *options])
     return result.exit_code, result.output
 
@@ -72,7 +75,7 @@ def shown(monkeypatch, measure, *options):
 def test_quick_says_what_becomes_of_the_file(tmp_path, monkeypatch, gain, written):
     path = tmp_path / "model.json"
     for in_use in (False, True):
-        monkeypatch.setattr(quick, "in_use", lambda file, used=in_use: used and file == path)
+        monkeypatch.setattr(model_file, "in_use", lambda file, used=in_use: used and file == path)
         code, output = shown(monkeypatch, made([lambda _: gain]), "--output", str(path))
         assert code == 0
         assert (f"{path} is written" in output) == written
@@ -82,13 +85,14 @@ def test_quick_says_what_becomes_of_the_file(tmp_path, monkeypatch, gain, writte
 
 
 def file_in_use(job):
-    return [quick.in_use(quick.default_file()), quick.in_use(quick.default_file().parent)]
+    path = model_file.default_file()
+    return [model_file.in_use(path), model_file.in_use(path.parent)]
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_file_is_in_use_if_it_is_of_this_version(tmp_path, version):
     path = tmp_path / "weft" / "model.json"
-    quick.save(path, {"reuse": 1}, {})
+    model_file.save(path, {"reuse": 1}, {})
     path.write_text(path.read_text().replace('"weft_model": 1', f'"weft_model": {version}'))
     environment = {"XDG_CONFIG_HOME": str(tmp_path), "WEFT_MODEL": ""}
     assert run(file_in_use, 1, env=environment) == [[version == 1, False]]
@@ -122,7 +126,7 @@ def test_quick_tries_the_second_cache_longer_chunks_and_lent_slots():
 
 def test_what_quick_saves_is_read(tmp_path):
     path = tmp_path / "deep" / "model.json"
-    quick.save(path, {"reuse": 5 * K}, {"gain": 1.2})
+    model_file.save(path, {"reuse": 5 * K}, {"gain": 1.2})
     assert os.stat(path).st_mode & 0o022 == 0
     assert list(path.parent.iterdir()) == [path]
     assert run(reuse_here, 1, env={"WEFT_MODEL": str(path)}) == [5 * K]
@@ -141,6 +145,7 @@ def test_quick_refuses_what_it_would_ignore():
 def test_quick_measures_here(tmp_path, monkeypatch):
     """All of it, with few turns and two candidates."""
     monkeypatch.setattr(quick, "TURNS", 2)
+    monkeypatch.setattr(quick, "FINAL", 2)
     monkeypatch.setattr(quick, "_SHARES_OF_L2", (0.25,))
     monkeypatch.setattr(quick, "_CHUNKS", ((16, 64),))
     output, log = tmp_path / "model.json", tmp_path / "log.json"

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "made_up_tree.h"
@@ -17,16 +17,22 @@ namespace {
 
 class ModelFile : public testing::Test {
  protected:
+  const Processor here_{"AuthenticAMD", 26, 0x02};
   // The model of a file with this text, on a processor that is known.
-  std::optional<MachineModel> read(const std::string& text, bool any = true, mode_t mode = 0600) {
+  MachineModel read(const std::string& text, mode_t mode = 0600) {
     const MadeUpTree tree({{"/model.json", text}});
     const std::string file = tree.root() + "/model.json";
     chmod(file.c_str(), mode);
-    return read_model(file, {"AuthenticAMD", 26, 0x02}, any);
+    return read_model(file, here_);
+  }
+  OwnModel read_own(const std::string& version, const std::string& processor) {
+    const MadeUpTree tree({{"/model.json", R"({"weft_model": )" + version + R"(, "processor": ")" +
+                                               processor + R"(", "one_shot": 5})"}});
+    return read_own_model(tree.root() + "/model.json", here_);
   }
   std::string refused(const std::string& text, mode_t mode = 0600) {
     try {
-      read(text, true, mode);
+      read(text, mode);
     } catch (const InvalidArgument& error) {
       return error.what();
     }
@@ -35,32 +41,40 @@ class ModelFile : public testing::Test {
 };
 
 TEST_F(ModelFile, ChangesWhatItHasOfWhatIsShipped) {
-  const auto model =
+  const MachineModel model =
       read(R"({"weft_model": 1, "processor": "x", "reuse": 4096, "reuse_to": 9, "lend_to": 7,
                "lent_span": 3, "one_shot": 5})");
-  ASSERT_TRUE(model);
-  const MachineModel shipped = shipped_model({"AuthenticAMD", 26, 0x02});
-  EXPECT_EQ(model->reuse.span, 4096u);
-  EXPECT_EQ(model->reuse.to, 9u);
-  EXPECT_EQ(model->reuse.lend_to, 7u);
-  EXPECT_EQ(model->reuse.lent_span, 3u);
-  EXPECT_EQ(model->lengths.one_shot, 5u);
-  EXPECT_EQ(model->lengths.smallest_chunk, shipped.lengths.smallest_chunk);
-  EXPECT_EQ(model->copies.rules[1].string_from, shipped.copies.rules[1].string_from);
+  const MachineModel shipped = shipped_model(here_);
+  EXPECT_EQ(model.reuse.span, 4096u);
+  EXPECT_EQ(model.reuse.to, 9u);
+  EXPECT_EQ(model.reuse.lend_to, 7u);
+  EXPECT_EQ(model.reuse.lent_span, 3u);
+  EXPECT_EQ(model.lengths.one_shot, 5u);
+  EXPECT_EQ(model.lengths.smallest_chunk, shipped.lengths.smallest_chunk);
+  EXPECT_EQ(model.copies.rules[1].string_from, shipped.copies.rules[1].string_from);
 }
 
-TEST_F(ModelFile, OfAnotherProcessorIsNothingUnlessItIsPinned) {
-  EXPECT_FALSE(read(R"({"weft_model": 1, "processor": "x"})", false));
-  const std::string here = Processor{"AuthenticAMD", 26, 0x02}.text();
-  EXPECT_TRUE(read(R"({"weft_model": 1, "processor": ")" + here + R"("})", false));
+TEST_F(ModelFile, OfTheUsersOwnIsReadIfItIsOfThisProcessor) {
+  const OwnModel own = read_own("1", here_.text());
+  ASSERT_TRUE(own.model);
+  EXPECT_EQ(own.model->lengths.one_shot, 5u);
+  EXPECT_EQ(own.left_out, "");
 }
 
 // A newer Weft has other numbers. What an older one measured stops no program.
-TEST_F(ModelFile, OfAnotherVersionIsNothingUnlessItIsPinned) {
-  const std::string here = Processor{"AuthenticAMD", 26, 0x02}.text();
-  EXPECT_FALSE(read(R"({"weft_model": 2, "processor": ")" + here + R"("})", false));
-  EXPECT_THROW(read(R"({"weft_model": "1", "processor": ")" + here + R"("})", false),
-               InvalidArgument);
+TEST_F(ModelFile, OfAnotherProcessorOrVersionIsLeftOutUnlessItIsPinned) {
+  const OwnModel elsewhere = read_own("1", "x"), newer = read_own("2", here_.text());
+  EXPECT_FALSE(elsewhere.model);
+  EXPECT_FALSE(newer.model);
+  for (const auto& [own, says] :
+       {std::pair(elsewhere, R"(model.json was measured on another processor, "x")"),
+        std::pair(newer, "model.json is of version 2, and this Weft reads version 1")})
+    EXPECT_NE(own.left_out.find(says), std::string::npos) << own.left_out;
+  EXPECT_EQ(read(R"({"weft_model": 1, "processor": "x", "one_shot": 5})").lengths.one_shot, 5u);
+}
+
+TEST_F(ModelFile, OfTheUsersOwnIsRefusedIfItSaysNoVersion) {
+  EXPECT_THROW(read_own(R"("1")", here_.text()), InvalidArgument);
 }
 
 TEST_F(ModelFile, IsARegularOneOfThisUser) {
@@ -68,7 +82,7 @@ TEST_F(ModelFile, IsARegularOneOfThisUser) {
   const MadeUpTree tree(files);
   const auto said = [](const std::string& file) -> std::string {
     try {
-      read_model(file, {}, true);
+      read_model(file, {});
     } catch (const InvalidArgument& error) {
       return error.what();
     }
@@ -105,7 +119,7 @@ TEST_F(ModelFile, IsRefusedWithTheReason) {
     EXPECT_NE(said.find(row.says), std::string::npos) << row.text.substr(0, 60) << ": " << said;
     EXPECT_NE(said.find("model.json"), std::string::npos) << said;
   }
-  EXPECT_THROW(read_model("/nowhere/model.json", {}, true), InvalidArgument);
+  EXPECT_THROW(read_model("/nowhere/model.json", {}), InvalidArgument);
 }
 
 }  // namespace

@@ -148,10 +148,13 @@ def _model(model: dict[str, Any]) -> str:
         span += f", messages of up to {_bytes(model['lend_to'])} in lent ones"
         if model["lent_span"]:
             span += f" that span {_bytes(model['lent_span'])}"
-    return (
+    shown = (
         f"{escape(model['name'])}: slots span {span}, chunks of {chunks} "
         f"({model['processor']}; known: {model['known']})"
     )
+    if model["left_out"]:
+        shown += f"; [yellow]left out[/]: {escape(model['left_out'])}: see `weft tune --quick`"
+    return shown
 
 
 def _layout(layout: dict[str, Any]) -> str:

@@ -21,17 +21,17 @@ def run(console: Console, output: Path | None, json_file: IO[str] | None) -> Non
     Raises WeftError, and ClickException if a rank fails.
     """
     from weft.bench.noise import note
-    from weft.tune import forget_user_choices, quick
+    from weft.tune import forget_user_choices, model_file
 
     forget_user_choices()
-    path = output or quick.default_file()
+    path = output or model_file.default_file()
     found = _measured(console)
     console.print(found.text(), soft_wrap=True)
     if found.wins:
         measured = {"gain": round(found.gain, 4), "halves": [round(h, 4) for h in found.halves]}
-        quick.save(path, found.chosen(), measured)
+        model_file.save(path, found.chosen(), measured)
         console.print(f"{path} is written: communicators on this processor use it", soft_wrap=True)
-    elif quick.in_use(path):
+    elif model_file.in_use(path):
         console.print(
             f"{path} is from before and stays in use: remove it for the shipped model",
             soft_wrap=True,
@@ -50,12 +50,12 @@ def _measured(console: Console) -> quick.Quick:
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
     )  # fmt: skip
-    # Drawn between turns only: a clock that ticks would take the core from a rank.
+    # Drawn between runs only: a clock that ticks would take the core from a rank.
     with (
         tempfile.TemporaryDirectory(prefix="weft-model-") as folder,
         Progress(*columns, console=console, transient=True, auto_refresh=False) as bar,
     ):
-        task = bar.add_task(f"{len(tried)} models in turns", total=quick.TURNS)
+        task = bar.add_task(f"{len(tried)} models in turns", total=quick.runs(tried))
         bar.refresh()
         try:
             return quick.compete(

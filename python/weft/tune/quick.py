@@ -5,8 +5,6 @@ docs/machine-model.md says what the numbers mean.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import statistics
 from collections.abc import Callable
@@ -22,15 +20,13 @@ from weft.bench.libraries import Launch, Library, weft_library
 from weft.bench.processes import burst
 from weft.errors import WeftError
 from weft.sizes import size_text
-from weft.tune import table
 from weft.tune.measure import timed
+from weft.tune.model_file import Numbers, save
 from weft.tune.point import Timed
 
-Numbers = dict[str, int]
-
-VERSION = 1
 RANKS = 2
-TURNS = 10
+TURNS = 8  # of all candidates
+FINAL = 12  # of the best of them: what is judged
 _SECONDS = 0.03  # of a case in a turn
 _MARGIN = 1.10  # what a candidate must gain, and how far its halves may differ
 _CHUNKS = ((16, 64), (32, 64), (64, 256))  # KiB: the smallest and the largest
@@ -52,10 +48,14 @@ Measure = Callable[[Numbers | None], list[Timed]]  # each case with a model; Non
 
 @dataclass
 class Quick:
-    """What was measured: the gain of each candidate over the shipped model, by turn."""
+    """What was measured: the gain of each candidate over the shipped model, by turn.
+
+    The best of many gains something by chance in the turns that pick it. So others judge it.
+    """
 
     candidates: list[Numbers]
     gains: list[list[float]] = field(default_factory=list)  # by candidate, then by turn
+    final: list[float] = field(default_factory=list)  # of the best one, by turn
     shipped: list[list[Timed]] = field(default_factory=list)  # each case, whenever it was measured
 
     @property
@@ -66,14 +66,13 @@ class Quick:
 
     @property
     def gain(self) -> float:
-        """Of the best candidate."""
-        return statistics.median(self.gains[self.best])
+        """Of the best candidate, in turns after it was picked."""
+        return statistics.median(self.final)
 
     @property
     def halves(self) -> tuple[float, float]:
         """The same of every other turn, and of the others."""
-        own = self.gains[self.best]
-        return statistics.median(own[::2]), statistics.median(own[1::2])
+        return statistics.median(self.final[::2]), statistics.median(self.final[1::2])
 
     @property
     def agrees(self) -> bool:
@@ -112,6 +111,7 @@ class Quick:
         """All of it."""
         return {
             "best": self.chosen(), "gain": round(self.gain, 4),
+            "final": [round(gain, 4) for gain in self.final],
             "halves": [round(half, 4) for half in self.halves], "written": self.wins,
             "candidates": [
                 {**numbers, "gains": [round(gain, 4) for gain in gains]}
@@ -131,16 +131,33 @@ def candidates(second_cache: int) -> list[Numbers]:
     ]  # fmt: skip
 
 
+def runs(tried: list[Numbers]) -> int:
+    """How often `compete` calls `done`."""
+    return TURNS * len(tried) + FINAL
+
+
 def compete(
     tried: list[Numbers], measure: Measure, done: Callable[[], None] = lambda: None
 ) -> Quick:
-    """All candidates in turns, each beside the shipped model. `done` is called after each turn."""
+    """All candidates in turns, each beside the shipped model; then the best beside it once more.
+
+    `done` is called after each pair of runs.
+    """
     quick = Quick(tried, [[] for _ in tried])
-    for _ in range(TURNS):
-        for number, numbers in enumerate(tried):
-            quick.shipped.append(measure(None))
-            quick.gains[number].append(_ratio(quick.shipped[-1], measure(numbers)))
+
+    def gain(numbers: Numbers, turn: int) -> float:
+        # The second to run finds the cores as the first left them: they take turns in that.
+        order: list[Numbers | None] = [None, numbers] if turn % 2 == 0 else [numbers, None]
+        first, second = (measure(model) for model in order)
+        shipped, other = (first, second) if turn % 2 == 0 else (second, first)
+        quick.shipped.append(shipped)
         done()
+        return _ratio(shipped, other)
+
+    for turn in range(TURNS):
+        for gains, numbers in zip(quick.gains, tried, strict=True):
+            gains.append(gain(numbers, turn))
+    quick.final += [gain(quick.chosen(), turn) for turn in range(FINAL)]
     return quick
 
 
@@ -185,27 +202,3 @@ def _with_model(name: str) -> Library:
         return Launch(started.commands, {**started.environment, "WEFT_MODEL": name})
 
     return replace(plain, launch=launch)
-
-
-def save(path: Path, numbers: Numbers, measured: dict[str, Any]) -> None:
-    """Writes a model's file, whole or not at all, for its owner alone to write."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    processor = _core.system_info()["model"]["processor"]
-    model = {"weft_model": VERSION, "processor": processor, **numbers}
-    if measured:
-        model["measured"] = measured
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), "w") as file:
-        file.write(json.dumps(model) + "\n")
-    part.chmod(0o644)
-    part.replace(path)
-
-
-def in_use(path: Path) -> bool:
-    """Whether communicators of this user take their model from this file, as this process does."""
-    return bool(_core.system_info()["model"]["name"] == str(path))
-
-
-def default_file() -> Path:
-    """The user's own, which every process on this processor reads."""
-    return table.default_file().with_name("model.json")
