@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <mutex>
 #include <utility>
 
 #include "fabric/mail/endpoint.h"
 #include "fabric/shmem/pipe.h"
 #include "fabric/ticket.h"
+#include "kernels/copy.h"
 #include "plan/partition.h"
 #include "weft/collective.h"
 #include "weft/error.h"
@@ -96,6 +96,13 @@ class ShmemRun final : public NativeRun {
   void broadcast();
   void gather();
   void exchange();
+  // Into the common source; into the output. `at`: bytes from their beginning.
+  void give(std::size_t at, const std::byte* from, std::size_t bytes) const {
+    kernels::copy(common_.source() + at, from, bytes, {kernels::To::kSlot, call_.input.size()});
+  }
+  void take(std::size_t at, const std::byte* from, std::size_t bytes) const {
+    kernels::copy(call_.output.data() + at, from, bytes, {kernels::To::kOwn, call_.output.size()});
+  }
   template <typename F, typename... Args>
   void over_members(const F& function, Args... args) {
     const ActiveSet& set = *lane_.set();
@@ -155,23 +162,23 @@ void ShmemRun::reduce() {
   const ActiveSet& set = *lane_.set();
   for (std::size_t at = 0; at < call_.input.size(); at += Common::kPiece) {
     const std::size_t bytes = std::min(Common::kPiece, call_.input.size() - at);
-    std::memcpy(common_.source(), call_.input.data() + at, bytes);
+    give(0, call_.input.data() + at, bytes);
     function(common_.target(), common_.source(), static_cast<int>(bytes / size_of(dtype_)),
              set.start, set.log_stride, set.size, common_.work(), common_.sync());
-    std::memcpy(call_.output.data() + at, common_.target(), bytes);
+    take(at, common_.target(), bytes);
     leave();
   }
 }
 
 void ShmemRun::broadcast() {
   const bool sends = call_.rank == call_.signature.root;
-  if (sends) std::memcpy(call_.output.data(), call_.input.data(), call_.input.size());
+  if (sends) take(0, call_.input.data(), call_.input.size());
   for (std::size_t at = 0; at < call_.output.size(); at += Common::kPiece) {
     const std::size_t bytes = std::min(Common::kPiece, call_.output.size() - at);
-    if (sends) std::memcpy(common_.source(), call_.input.data() + at, bytes);
+    if (sends) give(0, call_.input.data() + at, bytes);
     over_members(process_.shmem.call().broadcast32, common_.target(), common_.source(),
                  words(bytes), int{call_.signature.root});
-    if (!sends) std::memcpy(call_.output.data() + at, common_.target(), bytes);
+    if (!sends) take(at, common_.target(), bytes);
     leave();
   }
 }
@@ -184,12 +191,12 @@ void ShmemRun::gather() {
       return sizes_[rank] > at ? std::min(piece, sizes_[rank] - at) : 0;
     };
     const auto me = static_cast<std::size_t>(call_.rank);
-    if (part(me) > 0) std::memcpy(common_.source(), call_.input.data() + at, part(me));
+    give(0, call_.input.data() + at, part(me));
     over_members(process_.shmem.call().collect32, common_.target(), common_.source(),
                  words(part(me)));
     const std::byte* from = common_.target();
     for (std::size_t rank = 0; rank < sizes_.size(); from += 4 * words(part(rank)), ++rank)
-      if (part(rank) > 0) std::memcpy(call_.output.data() + places_[rank] + at, from, part(rank));
+      take(places_[rank] + at, from, part(rank));
     leave();
   }
 }
@@ -201,11 +208,11 @@ void ShmemRun::exchange() {
   for (std::size_t at = 0; at < block; at += piece) {
     const std::size_t bytes = std::min(piece, block - at), stride = 4 * words(bytes);
     for (std::size_t rank = 0; rank < ranks; ++rank)
-      std::memcpy(common_.source() + rank * stride, call_.input.data() + rank * block + at, bytes);
+      give(rank * stride, call_.input.data() + rank * block + at, bytes);
     over_members(process_.shmem.call().alltoall32, common_.target(), common_.source(),
                  words(bytes));
     for (std::size_t rank = 0; rank < ranks; ++rank)
-      std::memcpy(call_.output.data() + rank * block + at, common_.target() + rank * stride, bytes);
+      take(rank * block + at, common_.target() + rank * stride, bytes);
     leave();
   }
 }

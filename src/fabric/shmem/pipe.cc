@@ -1,8 +1,9 @@
 #include "fabric/shmem/pipe.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
+
+#include "kernels/copy.h"
 
 namespace weft::shmem {
 
@@ -22,8 +23,8 @@ void Duplex::write(const void* data, std::size_t bytes) {
   const auto* const rest = static_cast<const std::byte*>(data) + first;
   written_ += bytes;
   if (near()) {
-    std::memcpy(near_.data + at, data, first);
-    std::memcpy(near_.data, rest, bytes - first);
+    kernels::copy(near_.data + at, data, first, kernels::To::kSlot);
+    kernels::copy(near_.data, rest, bytes - first, kernels::To::kSlot);
     near_.counts->put.store(written_, std::memory_order_release);
     return;
   }
@@ -39,8 +40,8 @@ std::size_t Duplex::waiting() const { return in_->put.load(std::memory_order_acq
 void Duplex::read(void* into, std::size_t bytes) {
   const std::size_t at = read_ % bytes_;
   const std::size_t first = std::min(bytes, bytes_ - at);
-  std::memcpy(into, in_data_ + at, first);
-  std::memcpy(static_cast<std::byte*>(into) + first, in_data_, bytes - first);
+  kernels::copy(into, in_data_ + at, first, kernels::To::kOwn);
+  kernels::copy(static_cast<std::byte*>(into) + first, in_data_, bytes - first, kernels::To::kOwn);
   read_ += bytes;
 }
 
