@@ -13,6 +13,10 @@ constexpr int kDirectRanks = 16;
 // From there to this number of ranks on one node: by prices, and for ranks that share cores by a
 // measurement (docs/selection.md).
 constexpr int kManyOfANode = 256;
+// Where ranks share cores each wait changes processes, so that plans of one step win. Up to this
+// number of ranks that was measured (docs/results/many_ranks.md), for allreduces of so many bytes.
+constexpr int kOneStepRanks = 64;
+constexpr std::size_t kOneStepBytes = 4 << 10;
 constexpr std::size_t kWithMessageBytes = 448;     // come with the message: only messages count
 constexpr std::size_t kGroupsBytes = 2 << 20;      // allreduce: below, groups add up for the others
 constexpr std::size_t kOneSourceBytes = 64 << 10;  // broadcast: from here, all read from the root
@@ -45,6 +49,7 @@ constexpr const char* kFourLeaders =
 constexpr Extent<int> kAlone{1, 1};
 constexpr Extent<int> kFew{1, kDirectRanks};
 constexpr Extent<int> kMany{kDirectRanks + 1, kManyOfANode};
+constexpr Extent<int> kOneStep{kDirectRanks + 1, kOneStepRanks};
 constexpr Extent<int> kOfANode{1, kManyOfANode};
 constexpr Extent<int> kAny{};
 constexpr Extent<std::size_t> kWithMessage{0, kWithMessageBytes};
@@ -88,6 +93,13 @@ Row rounds(Row row) {
 Row halving(int nodes) {
   return rounds(crowded({nodes, nodes}, kHalvingBytes,
                         "allreduce/multi_leader(leaders=1,inner=direct,outer=rabenseifner)"));
+}
+
+// For ranks of one node that share cores.
+Row one_step(Collective collective, Extent<std::size_t> bytes, const char* use) {
+  Row few = row(collective, kOneStep, bytes, use);
+  few.nodes.to = 1;
+  return where_crowded(few);
 }
 
 // For many ranks of one node.
@@ -221,18 +233,21 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
          row(C::kAllreduce, kFew, {0, lengths.symmetric_one_shot}, "allreduce/one_shot")),
       allreduce_of_two(lengths, lengths.allreduce_chunk_to, "allreduce/two_shot"),
       row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),
+      one_step(C::kAllreduce, {0, kOneStepBytes}, "allreduce/one_shot"),
       within(C::kAllreduce, kWithMessage, "allreduce/recursive_doubling"),
       rounds(within(C::kAllreduce, below(kGroupsBytes), kGroupsOfEight)),
       within(C::kAllreduce, kAll, "allreduce/two_level(node=4)"),
       row(C::kAllreduce, kAny, kAll, "allreduce/ring"),
       row(C::kAllreduce, kAny, kAll, "allreduce/two_shot"),
+      where_crowded(row(C::kBroadcast, kFew, kAll, kOneSource)),
+      where_crowded(within(C::kBroadcast, {kWithMessageBytes + 1}, kOneSource)),
       within(C::kBroadcast, below(kOneSourceBytes), "broadcast/knomial(radix=8)"),
-      where_crowded(row(C::kBroadcast, kOfANode, kAll, kOneSource)),
       long_broadcast(lengths),
       row(C::kBroadcast, kOfANode, kAll,
           one_source(lengths.broadcast_ahead, lengths.largest_chunk).c_str()),
       row(C::kBroadcast, kAny, kAll, "broadcast/knomial"),
       row(C::kReduce, kFew, kAll, "reduce/direct"),
+      one_step(C::kReduce, kWithMessage, "reduce/direct"),
       row(C::kReduce, kAny, kAll, "reduce/binomial"),
       row(C::kReduce, kAny, kAll, "reduce/direct"),
       long_exchange(C::kAllgather, lengths, "allgather/direct"),

@@ -62,11 +62,30 @@ TEST(Selector, BuiltIn) {
 }
 
 TEST(Selector, ManyRanksThatShareCores) {
-  const Settings crowd{.crowded = true};
-  EXPECT_EQ(chosen(40, call_of(Collective::kReduceScatter, 1 << 20), crowd),
-            "reduce_scatter/direct");
-  for (const int ranks : {2, 16, 40})
-    EXPECT_EQ(chosen(ranks, call_of(Collective::kBroadcast, 1 << 20), crowd), "broadcast/one_shot");
+  struct Case {
+    Collective collective;
+    int ranks;
+    std::size_t bytes;
+    const char* algorithm;
+  };
+  const char* const groups =
+      "allreduce/multi_leader(inner=direct,leaders=8,node=8,outer=recursive_doubling)";
+  for (const Case& c :
+       std::vector<Case>{{Collective::kReduceScatter, 40, 1 << 20, "reduce_scatter/direct"},
+                         {Collective::kBroadcast, 2, 8, "broadcast/one_shot"},
+                         {Collective::kBroadcast, 16, 1 << 20, "broadcast/one_shot"},
+                         {Collective::kBroadcast, 17, 448, "broadcast/knomial(radix=8)"},
+                         {Collective::kBroadcast, 17, 452, "broadcast/one_shot"},
+                         {Collective::kBroadcast, 256, 1 << 20, "broadcast/one_shot"},
+                         {kAllreduce, 17, 8, "allreduce/one_shot"},
+                         {kAllreduce, 64, 4 << 10, "allreduce/one_shot"},
+                         {kAllreduce, 64, (4 << 10) + 4, groups},
+                         {kAllreduce, 65, 8, "allreduce/recursive_doubling"},
+                         {Collective::kReduce, 64, 448, "reduce/direct"},
+                         {Collective::kReduce, 64, 452, "reduce/binomial"},
+                         {Collective::kReduce, 65, 8, "reduce/binomial"}})
+    EXPECT_EQ(chosen(c.ranks, call_of(c.collective, c.bytes), {.crowded = true}), c.algorithm)
+        << c.ranks << " ranks, " << c.bytes << " bytes";
 }
 
 // Sums of groups would be rounded to the type of the call at every step.
