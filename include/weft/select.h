@@ -31,6 +31,7 @@ struct SelectionOptions {
   bool reproducible = false;  // as CommunicatorOptions
   std::string tuning;         // as CommunicatorOptions
   std::string wire = {};      // as CommunicatorOptions
+  bool crowded = false;       // ranks outnumber their cores: Communicator::crowded
 };
 
 // The choice of a communicator of `ranks` ranks, made in this process's environment, for `call`. It

@@ -42,14 +42,14 @@ void bind_select(nb::module_& m) {
       "select",
       [](const std::string& collective, int ranks, std::size_t nbytes, const std::string& dtype,
          const std::string& op, bool symmetric, const std::string& algorithm, int nodes,
-         bool reproducible, const std::string& tuning, const std::string& wire) {
+         bool reproducible, const std::string& tuning, const std::string& wire, bool crowded) {
         return select(call_of(collective, ranks, nbytes, dtype, op, symmetric, algorithm), ranks,
-                      {nodes, reproducible, tuning, wire});
+                      {nodes, reproducible, tuning, wire, crowded});
       },
       nb::arg("collective"), nb::arg("ranks"), nb::arg("nbytes"), nb::arg("dtype") = "float32",
       nb::arg("op") = "sum", nb::arg("symmetric") = false, nb::arg("algorithm") = "",
       nb::arg("nodes") = 1, nb::arg("reproducible") = false, nb::arg("tuning") = "",
-      nb::arg("wire") = "", nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("wire") = "", nb::arg("crowded") = false, nb::call_guard<nb::gil_scoped_release>());
   m.def(
       "tuning_file", [](const std::string& tuning) { return tuning_file_for({.tuning = tuning}); },
       nb::arg("tuning") = "");

@@ -27,6 +27,7 @@ Selection select(const Call& call, int ranks, const SelectionOptions& options) {
   if (options.nodes < 1 || options.nodes > ranks)
     throw InvalidArgument(std::to_string(ranks) + " ranks on " + std::to_string(options.nodes) +
                           " nodes: give 1 .. " + std::to_string(ranks));
+  settings.crowded = options.crowded;
   for (int rank = 0; rank < ranks; ++rank) settings.place.push_back(rank * options.nodes / ranks);
   if (const std::string file = tuning_file(options.tuning); !file.empty())
     settings.tuned = read_tuning(file);

@@ -179,6 +179,7 @@ def _found(
 ) -> Iterator[tuple[Point, Outcome | ImpossibleTime]]:
     from weft.bench.processes import BurstFailed
     from weft.tune.candidates import algorithms
+    from weft.tune.placement import crowded_here
     from weft.tune.point import ImpossibleTime
     from weft.tune.points import builtin
     from weft.tune.trial import compete
@@ -194,8 +195,9 @@ def _found(
             names = algorithms(
                 point.collective, point.ranks, symmetric=point.symmetric, topology=topology
             )
+            crowded = topology is None and crowded_here(point.ranks)
             try:
-                yield point, compete(point, builtin(point), names, take)
+                yield point, compete(point, builtin(point, crowded=crowded), names, take)
             except ImpossibleTime as error:
                 yield point, error
             except BurstFailed as error:

@@ -15,7 +15,7 @@ from weft.steps.operations import Collective, Compute, Copy, Operation, Wait
 from weft.steps.programs import programs_of
 from weft.steps.result import Span, StepSimulation, result
 from weft.traits import TRAITS
-from weft.tune.explain import nodes_of
+from weft.tune.placement import nodes_of
 
 
 def simulate_step(

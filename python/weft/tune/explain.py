@@ -16,6 +16,7 @@ from weft.errors import Unsupported
 from weft.sizes import size_text
 from weft.traits import TRAITS
 from weft.tune.candidates import algorithms
+from weft.tune.placement import crowded_here, nodes_of
 from weft.tune.reasons import Row, is_native, notes, reason
 from weft.tune.table import Table
 
@@ -41,6 +42,11 @@ class Question:
     def nodes(self) -> int:
         """Machines that the ranks are on: the topology's, else one."""
         return nodes_of(self.topology, self.ranks)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether ranks share this machine's cores. On a topology each has a core."""
+        return self.topology is None and crowded_here(self.ranks)
 
 
 @dataclass
@@ -71,14 +77,8 @@ class Explained:
         answer = {one.name: getattr(self, one.name) for one in fields(self)}
         del answer["question"]
         asked["topology"] = self.question.topology.name if self.question.topology else None
-        return {**asked, "nodes": self.question.nodes, **answer}
-
-
-def nodes_of(topology: Topology | None, ranks: int) -> int:
-    """Machines that the first ranks of a topology are on; one where there is none."""
-    if topology is None:
-        return 1
-    return len({topology.vertices[vertex].node for vertex in topology.ranks[:ranks]})
+        seen = {"nodes": self.question.nodes, "crowded": self.question.crowded}
+        return {**asked, **seen, **answer}
 
 
 def explain(question: Question, progress: Progress = lambda names: names) -> Explained:
@@ -100,7 +100,7 @@ def explain(question: Question, progress: Progress = lambda names: names) -> Exp
         question, chosen, selection.rule, row.file, row.number,
         reason(selection.rule, row), row.at,
         _ordered(chosen, names, row.measured, predicted), unsuitable,
-        notes(question.reproducible, chosen, row.measured, predicted),
+        [*_crowd(question), *notes(question.reproducible, chosen, row.measured, predicted)],
     )  # fmt: skip
 
 
@@ -109,8 +109,17 @@ def _select(question: Question, algorithm: str) -> _core.Selection:
         question.collective, question.ranks, question.nbytes, question.dtype,
         symmetric=question.symmetric, algorithm=algorithm, nodes=question.nodes,
         reproducible=question.reproducible, tuning=question.tuning or "",
-        wire=question.wire,
+        wire=question.wire, crowded=question.crowded,
     )  # fmt: skip
+
+
+def _crowd(question: Question) -> list[str]:
+    if not question.crowded:
+        return []
+    return [
+        f"{question.ranks} ranks share this machine's cores, where each wait changes processes; "
+        "--topology says what runs if each has a core"
+    ]
 
 
 def _row(question: Question) -> Row:

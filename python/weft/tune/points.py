@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from weft import _core
 from weft._core import Topology
 from weft.traits import TRAITS
-from weft.tune.explain import nodes_of
+from weft.tune.placement import nodes_of
 from weft.tune.point import Point
 
 
@@ -30,11 +30,14 @@ def points_of(
                     yield Point(collective, count, nodes, memory == "symmetric", some)
 
 
-def builtin(point: Point) -> str:
-    """The built-in choice for a point, at its least size if it has several."""
+def builtin(point: Point, *, crowded: bool = False) -> str:
+    """The built-in choice for a point, at its least size if it has several.
+
+    `crowded`: its ranks outnumber their cores.
+    """
     selection = _core.select(
         point.collective, point.ranks, point.sizes[0],
-        symmetric=point.symmetric, nodes=point.nodes,
+        symmetric=point.symmetric, nodes=point.nodes, crowded=crowded,
     )  # fmt: skip
     return str(selection.choice)
 
