@@ -60,7 +60,7 @@ struct ModelInfo {
   // Its numbers in bytes, by name: reuse, lend_to, smallest_chunk, ...
   std::vector<std::pair<std::string, std::size_t>> numbers;
   std::string known;     // names that WEFT_MODEL may give
-  std::string left_out;  // the user's own file and why it is not used; empty: there is none
+  std::string left_out;  // the user's own file and why it is not used; empty: none is left out
   std::string obstacle;  // why there is none: WEFT_MODEL or a file is wrong
 };
 

@@ -3,7 +3,7 @@
     python scripts/results/many_ranks.py             from many_ranks.jsonl, many_ranks_before.jsonl
     python scripts/results/many_ranks.py --data      first measures what is not there here
 
-Needs an idle machine with few cores, for half an hour with two. To measure a processor again,
+Needs an idle machine with few cores, for 20 minutes with two. To measure a processor again,
 delete its rows.
 """
 

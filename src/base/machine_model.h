@@ -95,7 +95,7 @@ struct MachineModel {
 
   Lengths lengths = {};
 
-  std::string left_out = {};  // the user's own file and why it is not used; empty: there is none
+  std::string left_out = {};  // the user's own file and why it is not used; empty: none is left out
 };
 
 // The profile that Weft ships for a processor, else one by the rule for unknown ones.

@@ -10,12 +10,12 @@ namespace {
 
 // Above this many ranks one message to each costs more than passing it on, for some collectives.
 constexpr int kDirectRanks = 16;
-// From there to this number of ranks on one node: by prices, and for ranks that share cores by a
-// measurement (docs/selection.md).
+// From there to this number of ranks on one node: by prices (docs/selection.md).
 constexpr int kManyOfANode = 256;
-// Where ranks share cores each wait changes processes, so that plans of one step win. Up to this
-// number of ranks that was measured (docs/results/many_ranks.md), for allreduces of so many bytes.
-constexpr int kOneStepRanks = 64;
+// Where ranks share cores each wait changes processes, so that small calls are quickest in one
+// step. Measured up to this number of ranks (docs/results/many_ranks.md); allreduces of so many
+// bytes.
+constexpr int kOneStepRanks = 40;
 constexpr std::size_t kOneStepBytes = 4 << 10;
 constexpr std::size_t kWithMessageBytes = 448;     // come with the message: only messages count
 constexpr std::size_t kGroupsBytes = 2 << 20;      // allreduce: below, groups add up for the others
@@ -49,7 +49,6 @@ constexpr const char* kFourLeaders =
 constexpr Extent<int> kAlone{1, 1};
 constexpr Extent<int> kFew{1, kDirectRanks};
 constexpr Extent<int> kMany{kDirectRanks + 1, kManyOfANode};
-constexpr Extent<int> kOneStep{kDirectRanks + 1, kOneStepRanks};
 constexpr Extent<int> kOfANode{1, kManyOfANode};
 constexpr Extent<int> kAny{};
 constexpr Extent<std::size_t> kWithMessage{0, kWithMessageBytes};
@@ -95,18 +94,18 @@ Row halving(int nodes) {
                         "allreduce/multi_leader(leaders=1,inner=direct,outer=rabenseifner)"));
 }
 
-// For ranks of one node that share cores.
-Row one_step(Collective collective, Extent<std::size_t> bytes, const char* use) {
-  Row few = row(collective, kOneStep, bytes, use);
-  few.nodes.to = 1;
-  return where_crowded(few);
-}
-
 // For many ranks of one node.
 Row within(Collective collective, Extent<std::size_t> bytes, const char* use) {
   Row within = row(collective, kMany, bytes, use);
   within.nodes.to = 1;
   return within;
+}
+
+// For those that share cores.
+Row one_step(Collective collective, Extent<std::size_t> bytes, const char* use) {
+  Row some = within(collective, bytes, use);
+  some.ranks.to = kOneStepRanks;
+  return where_crowded(some);
 }
 
 Row across_two(Collective collective, Extent<int> ranks, Extent<std::size_t> bytes,
@@ -198,7 +197,8 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
   // Rows for several nodes come first. Each fits every placement of ranks, except tree_levels, the
   // reproducible one.
   // After those for few ranks come those for any; of these a reproducible communicator takes the
-  // last, where each rank adds up a block of all inputs. All others have partial sums of their own.
+  // last, where each rank adds up a block of all inputs, or one_shot of small ones where ranks
+  // share cores. All others have partial sums of their own.
   return {
       across_two(C::kAllreduce, {0, kManyRanks - 1}, below(kOneCrossingOfTwoBytes), kOneCrossing),
       across(C::kAllreduce, below(kOneCrossingBytes), kOneCrossing),
@@ -239,9 +239,9 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       within(C::kAllreduce, kAll, "allreduce/two_level(node=4)"),
       row(C::kAllreduce, kAny, kAll, "allreduce/ring"),
       row(C::kAllreduce, kAny, kAll, "allreduce/two_shot"),
-      where_crowded(row(C::kBroadcast, kFew, kAll, kOneSource)),
-      where_crowded(within(C::kBroadcast, {kWithMessageBytes + 1}, kOneSource)),
+      one_step(C::kBroadcast, {kWithMessageBytes + 1}, kOneSource),
       within(C::kBroadcast, below(kOneSourceBytes), "broadcast/knomial(radix=8)"),
+      where_crowded(row(C::kBroadcast, kOfANode, kAll, kOneSource)),
       long_broadcast(lengths),
       row(C::kBroadcast, kOfANode, kAll,
           one_source(lengths.broadcast_ahead, lengths.largest_chunk).c_str()),

@@ -162,23 +162,20 @@ TEST(Reproducibility, OneRankThatAsksIsEnough) {
   run_ranks(
       17,
       [](Communicator& comm) {
-        float x = 1;
-        std::int32_t i = 1;
-        auto one = [](Collective collective) {
-          return [collective](auto& x, DType dtype, ReduceOp op) {
-            return Call{collective, &x, &x, 1, dtype, op};
-          };
+        // More than is added up everywhere where ranks share cores.
+        std::vector<float> values(2000, 1.0f);
+        const auto algorithm = [&](Collective collective, DType dtype, ReduceOp op) {
+          return comm.algorithm_for(
+              {collective, values.data(), values.data(), values.size(), dtype, op});
         };
-        auto allreduce = one(Collective::kAllreduce);
-        EXPECT_EQ(comm.algorithm_for(allreduce(x, DType::kF32, ReduceOp::kSum)),
-                  "allreduce/two_shot");
-        EXPECT_EQ(comm.algorithm_for(one(Collective::kReduce)(x, DType::kF32, ReduceOp::kAvg)),
-                  "reduce/direct");
+        using C = Collective;
+        EXPECT_EQ(algorithm(C::kAllreduce, DType::kF32, ReduceOp::kSum), "allreduce/two_shot");
+        EXPECT_EQ(algorithm(C::kReduce, DType::kF32, ReduceOp::kAvg), "reduce/direct");
         // The order shows in no bit of these.
-        EXPECT_EQ(comm.algorithm_for(allreduce(x, DType::kF32, ReduceOp::kMax)),
-                  "allreduce/recursive_doubling");
-        EXPECT_EQ(comm.algorithm_for(allreduce(i, DType::kI32, ReduceOp::kSum)),
-                  "allreduce/recursive_doubling");
+        const std::string groups =
+            "allreduce/multi_leader(inner=direct,leaders=8,node=8,outer=recursive_doubling)";
+        EXPECT_EQ(algorithm(C::kAllreduce, DType::kF32, ReduceOp::kMax), groups);
+        EXPECT_EQ(algorithm(C::kAllreduce, DType::kI32, ReduceOp::kSum), groups);
       },
       [](int rank, CommunicatorOptions& options) { options.reproducible = rank == 3; });
 }

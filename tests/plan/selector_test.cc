@@ -76,16 +76,22 @@ TEST(Selector, ManyRanksThatShareCores) {
                          {Collective::kBroadcast, 16, 1 << 20, "broadcast/one_shot"},
                          {Collective::kBroadcast, 17, 448, "broadcast/knomial(radix=8)"},
                          {Collective::kBroadcast, 17, 452, "broadcast/one_shot"},
+                         {Collective::kBroadcast, 40, 452, "broadcast/one_shot"},
+                         {Collective::kBroadcast, 41, 452, "broadcast/knomial(radix=8)"},
                          {Collective::kBroadcast, 256, 1 << 20, "broadcast/one_shot"},
+                         {Collective::kBroadcast, 257, 1 << 20, "broadcast/knomial"},
                          {kAllreduce, 17, 8, "allreduce/one_shot"},
-                         {kAllreduce, 64, 4 << 10, "allreduce/one_shot"},
-                         {kAllreduce, 64, (4 << 10) + 4, groups},
-                         {kAllreduce, 65, 8, "allreduce/recursive_doubling"},
-                         {Collective::kReduce, 64, 448, "reduce/direct"},
-                         {Collective::kReduce, 64, 452, "reduce/binomial"},
-                         {Collective::kReduce, 65, 8, "reduce/binomial"}})
+                         {kAllreduce, 40, 4 << 10, "allreduce/one_shot"},
+                         {kAllreduce, 40, (4 << 10) + 4, groups},
+                         {kAllreduce, 41, 8, "allreduce/recursive_doubling"},
+                         {Collective::kReduce, 40, 448, "reduce/direct"},
+                         {Collective::kReduce, 40, 452, "reduce/binomial"},
+                         {Collective::kReduce, 41, 8, "reduce/binomial"}})
     EXPECT_EQ(chosen(c.ranks, call_of(c.collective, c.bytes), {.crowded = true}), c.algorithm)
         << c.ranks << " ranks, " << c.bytes << " bytes";
+  const Settings strict{.reproducible = true, .crowded = true};
+  EXPECT_EQ(chosen(17, call_of(kAllreduce, 8), strict), "allreduce/one_shot");
+  EXPECT_EQ(chosen(17, call_of(kAllreduce, (4 << 10) + 4), strict), "allreduce/two_shot");
 }
 
 // Sums of groups would be rounded to the type of the call at every step.

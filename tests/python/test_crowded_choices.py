@@ -18,7 +18,7 @@ from weft.tune.points import builtin
 
 # The fewest that share cores here and are many.
 RANKS = max(17, _core.system_info()["usable_cores"] + 1)
-few_cores = pytest.mark.skipif(RANKS > 64, reason=f"{RANKS} ranks would have to share cores")
+few_cores = pytest.mark.skipif(RANKS > 40, reason=f"{RANKS} ranks would have to share cores")
 
 
 @few_cores

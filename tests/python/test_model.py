@@ -360,6 +360,10 @@ def test_a_pinned_model_counts_before_the_users_own(tmp_path):
     for model, wanted in ((pinned, 2), ("zen4", 16 * K), ("", 1)):
         environment = {"XDG_CONFIG_HOME": str(tmp_path), "WEFT_MODEL": model}
         assert run(one_shot_here, 1, env=environment) == [wanted]
+    own.write_text(own.read_text().replace(processor, "another"))
+    for model in (pinned, "zen4", "shipped"):
+        environment = {"XDG_CONFIG_HOME": str(tmp_path), "WEFT_MODEL": model}
+        assert "left out" not in run(info_here, 1, env=environment)[0]
 
 
 def reuse_here(job):

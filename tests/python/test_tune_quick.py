@@ -54,7 +54,7 @@ def made(gains):
 def test_quick_writes_what_wins_in_both_halves(gains, best, wins):
     tried, done = [{"reuse": n} for n in range(len(gains))], []
     found = quick.compete(tried, made(gains), lambda: done.append(1))
-    assert len(done) == quick.runs(tried)
+    assert len(done) == quick.pairs(tried)
     assert found.best == best
     assert found.wins == wins
     assert all(len(one) == quick.TURNS for one in found.gains)
@@ -62,6 +62,20 @@ def test_quick_writes_what_wins_in_both_halves(gains, best, wins):
     assert "times as fast" in found.text()
     assert found.json()["written"] == wins
     assert set(found.tails.values()) == {20.0}
+
+
+def test_who_runs_first_decides_nothing():
+    """Whoever is second in a pair takes half again as long."""
+    calls = []
+
+    def measure(numbers):
+        calls.append(numbers)
+        return [Timed(1.0 if len(calls) % 2 else 1.5, 2.0)] * 8
+
+    found = quick.compete([{"reuse": 0}], measure)
+    assert found.gain == pytest.approx(1.0, abs=0.1)
+    assert found.agrees
+    assert not found.wins
 
 
 def shown(monkeypatch, measure, *options):
@@ -154,7 +168,7 @@ def test_quick_measures_here(tmp_path, monkeypatch):
     )
     assert result.exit_code == 0, result.output
     found = json.loads(log.read_text())
-    assert len(found["candidates"]) == 2
+    assert len(found["candidates"]) == len(found["final"]) == 2
     assert output.exists() == found["written"]
     if found["written"]:
         assert run(reuse_here, 1, env={"WEFT_MODEL": str(output)}) == [found["best"]["reuse"]]

@@ -50,12 +50,12 @@ def _measured(console: Console) -> quick.Quick:
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
     )  # fmt: skip
-    # Drawn between runs only: a clock that ticks would take the core from a rank.
+    # Drawn between pairs only: a clock that ticks would take the core from a rank.
     with (
         tempfile.TemporaryDirectory(prefix="weft-model-") as folder,
         Progress(*columns, console=console, transient=True, auto_refresh=False) as bar,
     ):
-        task = bar.add_task(f"{len(tried)} models in turns", total=quick.runs(tried))
+        task = bar.add_task(f"{len(tried)} models in turns", total=quick.pairs(tried))
         bar.refresh()
         try:
             return quick.compete(

@@ -131,7 +131,7 @@ def candidates(second_cache: int) -> list[Numbers]:
     ]  # fmt: skip
 
 
-def runs(tried: list[Numbers]) -> int:
+def pairs(tried: list[Numbers]) -> int:
     """How often `compete` calls `done`."""
     return TURNS * len(tried) + FINAL
 
@@ -146,10 +146,12 @@ def compete(
     quick = Quick(tried, [[] for _ in tried])
 
     def gain(numbers: Numbers, turn: int) -> float:
-        # The second to run finds the cores as the first left them: they take turns in that.
-        order: list[Numbers | None] = [None, numbers] if turn % 2 == 0 else [numbers, None]
+        # The second to run finds the cores as the first left them. So they take turns in that, in
+        # both halves: every other turn is of one half.
+        shipped_first = turn // 2 % 2 == 0
+        order: list[Numbers | None] = [None, numbers] if shipped_first else [numbers, None]
         first, second = (measure(model) for model in order)
-        shipped, other = (first, second) if turn % 2 == 0 else (second, first)
+        shipped, other = (first, second) if shipped_first else (second, first)
         quick.shipped.append(shipped)
         done()
         return _ratio(shipped, other)
@@ -163,8 +165,8 @@ def compete(
 
 def _ratio(shipped: list[Timed], other: list[Timed]) -> float:
     """The geometric mean over cases."""
-    pairs = zip(shipped, other, strict=True)
-    return statistics.geometric_mean(base.median / time.median for base, time in pairs)
+    each = zip(shipped, other, strict=True)
+    return statistics.geometric_mean(base.median / time.median for base, time in each)
 
 
 def second_cache() -> int:

@@ -191,12 +191,12 @@ void ShmemRun::gather() {
       return sizes_[rank] > at ? std::min(piece, sizes_[rank] - at) : 0;
     };
     const auto me = static_cast<std::size_t>(call_.rank);
-    give(0, call_.input.data() + at, part(me));
+    if (part(me) > 0) give(0, call_.input.data() + at, part(me));
     over_members(process_.shmem.call().collect32, common_.target(), common_.source(),
                  words(part(me)));
     const std::byte* from = common_.target();
     for (std::size_t rank = 0; rank < sizes_.size(); from += 4 * words(part(rank)), ++rank)
-      take(places_[rank] + at, from, part(rank));
+      if (part(rank) > 0) take(places_[rank] + at, from, part(rank));
     leave();
   }
 }
