@@ -52,6 +52,10 @@ def table(comm: weft.Communicator) -> None:
                 same(comm, "broadcast", mine, root=root)
             same(comm, "allgather", mine)
             same(comm, "alltoall", numbers(comm.rank, (comm.size, count), dtype))
+    # Blocks of several pieces, of one, and empty ones.
+    sizes = [(800_003, 0, 1)[rank % 3] for rank in range(comm.size)]
+    mine = numbers(comm.rank, sizes[comm.rank], "float64")
+    same(comm, "allgather", mine, output_counts=sizes)
     comm.barrier(algorithm="native")
 
 
