@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -47,9 +49,11 @@ def test_explain_says_what_runs(collective, nbytes, alone, sharing):
 def test_tune_judges_the_choice_of_ranks_that_share_cores(tmp_path):
     asked = ["--collectives", "reduce", "--bytes", "8", "--ranks", str(RANKS), "--memory",
              "ordinary", "--output", str(tmp_path / "t.json"), "--json", "-"]  # fmt: skip
-    result = CliRunner().invoke(main, ["tune", *asked])
-    assert result.exit_code == 0, result.output
-    point = json.loads(result.stdout.splitlines()[0])
+    # A process of its own: other tests add algorithms to this one, which ranks do not have.
+    command = [sys.executable, "-m", "weft", "tune", *asked]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    point = json.loads(done.stdout.splitlines()[0])
     assert point["built_in"] == "reduce/direct"
 
 
