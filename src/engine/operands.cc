@@ -76,7 +76,6 @@ void Run::past_the_end(const Place& place) const {
 [[gnu::hot]] std::byte* Run::own_slot(int channel, std::size_t bytes) {
   Filled& filled = filled_[static_cast<std::size_t>(channel)];
   filled.data = filled.inlined.data();
-  filled.is_source = false;
   if (bytes > kInlineBytes) {
     const Slots::Spot at = spot(channel);
     if (!slot_is_free(at, bytes)) return nullptr;
@@ -84,16 +83,17 @@ void Run::past_the_end(const Place& place) const {
   }
   full_[static_cast<std::size_t>(channel)] = true;
   filled.bytes = bytes;
-  filled.whole = 0;
   return filled.data;
 }
 
 [[gnu::hot]] bool Run::targets(const ResolvedStep& now, const Span& span) {
-  targets_.clear();
-  for (const Place* to = now.into; to != now.from(); ++to) {
+  targets_.resize(static_cast<std::size_t>(now.targets));
+  const Place* to = now.into;
+  for (kernels::Target& result : targets_) {
     std::byte* data;
     if (!target(*to, span, data)) return false;
-    targets_.push_back({data, binding_->is_wide(to->width)});
+    result = {data, to->wide};
+    ++to;
   }
   return true;
 }

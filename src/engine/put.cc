@@ -99,6 +99,7 @@ namespace weft {
 [[gnu::hot]] void Run::aim(const ResolvedStep& now, const Span& part, Outgoing& out) {
   const auto buffer = static_cast<std::size_t>(now.from()->buffer);
   out.whole = whole(*now.from());
+  if (now.passing) return;
   if (binding_->where[buffer])
     out.where = binding_->where[buffer] + static_cast<std::size_t>(out.source - user_[buffer]);
   out.aimed = now.targets > 0;
@@ -123,21 +124,13 @@ namespace weft {
   Outgoing& out = out_;
   out.bytes = part.count * binding_->element;
   out.source = user(*now.from(), part);
+  out.passing = now.passing;
   if (out.bytes > kInlineBytes) aim(now, part, out);
   if (lane_->adds_up_late && at_.step > 0) {
     const ResolvedStep& before = round_->steps[at_.step - 1];
     if (before.left) leave_sum(before, part);
   }
   return send_source(now, out);
-}
-
-[[gnu::hot]] void Run::put_off(const ResolvedStep& now, const Span& part) {
-  const std::size_t channel = now.into->channel;
-  Filled& filled = filled_[channel];
-  full_[channel] = filled.is_source = true;
-  filled.bytes = part.count * binding_->element;
-  filled.whole = whole(*now.from());
-  filled.data = user(*now.from(), part);
 }
 
 [[gnu::hot]] bool Run::signal(const ResolvedStep& now) {
@@ -150,16 +143,14 @@ namespace weft {
     send(out, {});
     return true;
   }
-  out.bytes = filled.bytes;
-  out.whole = filled.whole;
-  out.source = filled.data;
-  if (filled.is_source || out.bytes <= kInlineBytes) {
-    out.passing = true;
-    const bool sent = send_source(now, out);
-    full_[channel] = !sent;
-    return sent;
-  }
   full_[channel] = false;
+  out.bytes = filled.bytes;
+  out.source = filled.data;
+  if (out.bytes <= kInlineBytes) {
+    out.passing = true;
+    send(out, {});
+    return true;
+  }
   const Slots::Spot at = spot(channel_of(now));
   Slot slot{filled.data, lane_->slots.where(at.place), true};
   out.slot = &slot;

@@ -27,18 +27,32 @@ bool is_sent_as_summed(const Binding& binding, const ResolvedStep& reduction,
   const Step &sum = *reduction.step, &sent = *next.step;
   return sum.verb == Verb::kReduce && sent.verb == Verb::kPut && sum.dst.size() == 1 &&
          sent.dst.size() == 1 && sum.dst[0] == sent.src[0] && sum.lag == sent.lag &&
-         reduction.elements == next.elements && reduction.elements * binding.element > kInlineBytes;
+         reduction.elements * binding.element > kInlineBytes;
+}
+
+ResolvedStep put_of(const ResolvedStep& copy, const ResolvedStep& signal) {
+  ResolvedStep put = signal;
+  put.verb = Verb::kPut;
+  put.into = copy.from();
+  put.targets = 0;
+  put.sources = 1;
+  put.passing = true;
+  return put;
 }
 
 Place place_of(const Binding& binding, const Operand& operand, int number) {
-  if (operand.buffer == Buffer::kSlot)
+  if (operand.buffer == Buffer::kSlot) {
+    const Width width = binding.plan->shape.channels[operand.channel].width;
     return {.buffer = Buffer::kSlot,
             .channel = operand.channel,
-            .width = binding.plan->shape.channels[operand.channel].width,
+            .width = width,
+            .wide = binding.is_wide(width),
             .owner = binding.member(operand.rank.at(number))};
+  }
   const Partition& part = binding.part(operand.buffer);
   const int block = operand.range.block.at(number);
   return {.buffer = operand.buffer,
+          .wide = binding.is_wide(Width::kPlain),
           .owner = operand.rank.at(number),
           .bytes = part.offset(block) * binding.element,
           .elements = part.size(block, operand.range.blocks)};
@@ -75,15 +89,26 @@ void Round::resolve(const Binding& binding, int rank, std::size_t section, int n
     now.channel = static_cast<std::uint8_t>(binding.first_channel + step.channel);
     now.verb = step.verb;
     now.converts = converts(binding, now);
-    now.left = false;
+    now.left = now.passing = false;
     place += step.dst.size() + step.src.size();
     peer += step.peers.size();
   }
-  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
-    ResolvedStep &now = steps[i], &next = steps[i + 1];
-    now.left = now.chunks == next.chunks &&
-               (is_sent_next(rank, now, next) || is_sent_as_summed(binding, now, next));
+  join(binding, rank);
+}
+
+// Makes copies and the signals after them puts.
+void Round::join(const Binding& binding, int rank) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i, ++kept) {
+    ResolvedStep now = steps[i];
+    if (i + 1 < steps.size() && now.elements == steps[i + 1].elements &&
+        now.chunks == steps[i + 1].chunks) {
+      now.left = is_sent_as_summed(binding, now, steps[i + 1]);
+      if (is_sent_next(rank, now, steps[i + 1])) now = put_of(now, steps[++i]);
+    }
+    steps[kept] = now;
   }
+  steps.resize(kept);
 }
 
 const Round& Rounds::resolved(const Binding& binding, int rank, std::size_t section, int round) {

@@ -16,6 +16,7 @@ struct Place {
   Buffer buffer = Buffer::kInput;
   std::uint8_t channel = 0;     // of a slot; the plan's
   Width width = Width::kPlain;  // of a slot
+  bool wide = false;            // as kernels::Source has it
   int owner = 0;                // a rank of the plan; of a slot as the endpoint numbers it
   std::size_t bytes = 0;        // before it in its buffer
   std::size_t elements = 0;     // the same
@@ -30,10 +31,11 @@ struct alignas(64) ResolvedStep : PreparedStep {
   int readers = 0;               // how many peers
   std::uint8_t channel = 0;      // the endpoint's
   Verb verb = Verb::kCopy;
-  bool converts = false;  // a copy between slots and buffers of different types
-  // It is left to the step after it: that sends what this one would copy as it is, or a sum while
-  // it is added up.
-  bool left = false;
+  bool converts : 1 = false;  // a copy between slots and buffers of different types
+  bool left : 1 = false;      // a sum that the put after it sends while it is added up
+  // A put that also stands for the copy before it, into the slot that it signals: its source is
+  // free once it is sent.
+  bool passing : 1 = false;
 
   const Place* from() const { return into + targets; }
 };
@@ -48,6 +50,9 @@ struct Round : RoundOf<ResolvedStep> {
 
   std::vector<Place> places;
   std::vector<int> peers;
+
+ private:
+  void join(const Binding& binding, int rank);
 };
 
 // Whether a copy into the slot of one reader, whom the next step signals, is a put together with

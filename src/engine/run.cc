@@ -109,9 +109,10 @@ std::string Run::where() const {
   const Program& program = binding_->plan->program;
   std::string text = describe(*binding_) + " (" + binding_->plan->shape.algorithm + ")";
   if (at_.section >= program.size()) return "the end of " + text;
-  return "step " + std::to_string(at_.step + 1) + " \"" +
-         to_text(program[at_.section].steps[at_.step]) + "\", chunk " + std::to_string(at_.chunk) +
-         " of " + text;
+  const Step& step = *round_->steps[at_.step].step;
+  const auto number = &step - program[at_.section].steps.data() + 1;
+  return "step " + std::to_string(number) + " \"" + to_text(step) + "\", chunk " +
+         std::to_string(at_.chunk) + " of " + text;
 }
 
 }  // namespace weft

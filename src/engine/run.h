@@ -69,8 +69,6 @@ class Run final : LatePayload {
   bool copy(const ResolvedStep& now, std::size_t chunk);
   // Into several targets, or of another type.
   bool copy_apart(const ResolvedStep& now, const Span& part);
-  // Leaves a copy to the signal after it.
-  void put_off(const ResolvedStep& now, const Span& part);
   kernels::Filling filling(const Place& target, const Place& from) const;
   // Bytes of the caller's buffer that an operand is a part of; 0 for a slot.
   std::size_t whole(const Place& place) const {
@@ -174,9 +172,7 @@ class Run final : LatePayload {
 
   // The own slot of a channel that is filled and not yet sent.
   struct Filled {
-    bool is_source = false;  // the data are the caller's: the copy was left to the signal
     std::size_t bytes = 0;
-    std::size_t whole = 0;  // of the caller's buffer
     std::byte* data = nullptr;
     alignas(64) std::array<std::byte, kInlineBytes> inlined;
   };

@@ -9,10 +9,6 @@ namespace weft {
 
 [[gnu::hot]] bool Run::copy(const ResolvedStep& now, std::size_t chunk) {
   const Span part = span(now, chunk);
-  if (now.left) {
-    put_off(now, part);
-    return true;
-  }
   if (now.converts || now.targets > 1) return copy_apart(now, part);
   const Place &to = *now.into, &from = *now.from();
   std::byte* there;
@@ -25,7 +21,7 @@ namespace weft {
 [[gnu::hot]] bool Run::copy_apart(const ResolvedStep& now, const Span& part) {
   if (!targets(now, part)) return false;
   const Place& from = *now.from();
-  const kernels::Source data{source(from, part), binding_->is_wide(from.width)};
+  const kernels::Source data{source(from, part), from.wide};
   if (now.converts) {
     sources_.assign(1, data);
     combine(part.count, 1.0, kernels::Order::kFromLeft);
@@ -54,9 +50,12 @@ kernels::Filling Run::filling(const Place& target, const Place& from) const {
 
 [[gnu::hot]] bool Run::terms(const ResolvedStep& now, const Span& part) {
   if (!targets(now, part)) return false;
-  sources_.clear();
-  for (const Place& from : std::span(now.from(), static_cast<std::size_t>(now.sources)))
-    sources_.push_back({source(from, part), binding_->is_wide(from.width)});
+  sources_.resize(static_cast<std::size_t>(now.sources));
+  const Place* from = now.from();
+  for (kernels::Source& term : sources_) {
+    term = {source(*from, part), from->wide};
+    ++from;
+  }
   return true;
 }
 

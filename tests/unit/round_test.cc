@@ -40,6 +40,7 @@ void expect_resolved(const Round& kept, const Binding& binding, std::size_t sect
     EXPECT_EQ(kept.steps[i].elements, fresh.steps[i].elements);
     EXPECT_EQ(kept.steps[i].channel, fresh.steps[i].channel);
     EXPECT_EQ(kept.steps[i].left, fresh.steps[i].left);
+    EXPECT_EQ(kept.steps[i].passing, fresh.steps[i].passing);
     EXPECT_EQ(kept.steps[i].into - kept.places.data(), fresh.steps[i].into - fresh.places.data());
     EXPECT_EQ(kept.steps[i].targets, fresh.steps[i].targets);
     EXPECT_EQ(kept.steps[i].sources, fresh.steps[i].sources);
@@ -148,6 +149,7 @@ Pair sent_sum() {
   return pair;
 }
 
+// Whether the first step's work is done by the second.
 bool is_left(const Pair& pair) {
   RankPlan plan;
   plan.shape.channels = {{1, pair.width}};
@@ -158,7 +160,14 @@ bool is_left(const Pair& pair) {
   binding.element = binding.accumulator = 4;
   binding.chunk = 500;
   Rounds rounds;
-  return rounds.get(binding, 0, 0, 0).steps[0].left;
+  const std::vector<ResolvedStep>& steps = rounds.get(binding, 0, 0, 0).steps;
+  if (steps.size() == 2) return steps[0].left;
+  const ResolvedStep& put = steps.at(0);
+  EXPECT_EQ(put.step, &binding.plan->program[0].steps[1]);
+  EXPECT_TRUE(put.verb == Verb::kPut && put.passing && !put.left);
+  EXPECT_TRUE(put.targets == 0 && put.sources == 1 && put.from()->buffer == Buffer::kInput);
+  EXPECT_EQ(put.readers, 1);
+  return true;
 }
 
 TEST(Rounds, AStepIsLeftToTheNextOnlyIfThatSendsTheSame) {
@@ -179,6 +188,12 @@ TEST(Rounds, AStepIsLeftToTheNextOnlyIfThatSendsTheSame) {
       {"to two readers", filled_slot, [](Pair& pair) { pair.next.peers = {1, 1}; }, false},
       {"a trip earlier", filled_slot, [](Pair& pair) { pair.next.lag = 1; }, false},
       {"in fewer chunks", filled_slot, [](Pair& pair) { pair.next.extent.blocks = 0; }, false},
+      {"of other elements", filled_slot,
+       [](Pair& pair) {
+         pair.count = 400;  // a chunk of either
+         pair.next.extent.blocks = 0;
+       },
+       false},
       {"on another channel", filled_slot, [](Pair& pair) { pair.next.channel = 1; }, false},
       {"a sum", sent_sum, [](Pair&) {}, true},
       {"that travels in its message", sent_sum, [](Pair& pair) { pair.count = 112; }, false},
