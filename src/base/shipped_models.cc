@@ -168,29 +168,34 @@ MachineModel model_of(const Known& known) {
   return {known.name, known.copies, known.reuse, known.lengths};
 }
 
-// Strings where the processor's maker says that they are fast, and never where the destination
-// begins less than a line ahead of the source.
+// Own memory is filled in four parts, since processors fetch ahead within a page only. Else strings
+// where the processor's maker says that they are fast, and never where the destination begins less
+// than a line ahead of the source.
 CopyProfile copies_by_rule(const Processor& processor, std::size_t below) {
   CopyProfile copies;
+  copies.rules[0].parts_from = 24_K;
   if (!processor.fast_strings || processor.l2 == 0) return copies;
   const std::size_t from = processor.fast_short_strings ? 4_K : 8_K;
-  copies.rules.fill({.string_from = from, .string_below = below});
+  for (CopyRule& rule : copies.rules) {
+    rule.string_from = from;
+    rule.string_below = below;
+  }
   copies.ahead = 64;
   return copies;
 }
 
-// Only long own outputs are filled past the caches, as on Sapphire Rapids. Own memory is filled in
-// four parts. Pages are fetched ahead for slots, if the buffer outgrows the second cache.
+// Only long own outputs are filled past the caches, as on Sapphire Rapids. Pages are fetched ahead
+// for slots, if the buffer outgrows the second cache.
 CopyProfile intel_copies(const Processor& processor) {
   CopyProfile copies = copies_by_rule(processor, kNever);
   copies.rules[0].stream_from = 24_M;
-  copies.rules[0].parts_from = 24_K;
   if (copies.rules[1].string_from != kNever) copies.rules[1].fetch_from = processor.l2;
   return copies;
 }
 constexpr const char* kIntel = "intel";
 MachineModel of_intel(const Processor& processor) {
-  return {kIntel, intel_copies(processor), lending({.span = processor.l2 / 4}), intel_lengths()};
+  const std::size_t span = processor.l2 / 4;
+  return {kIntel, intel_copies(processor), lending({.span = span, .to = span}), intel_lengths()};
 }
 
 // Of any other. Slots span twice the second cache, in calls no longer than it; and on all

@@ -39,6 +39,7 @@ TEST(MachineModel, OfAnUnknownProcessorGoesByItsSecondCache) {
     EXPECT_EQ(rule.string_from, kNever);
     EXPECT_EQ(rule.stream_from, kNever);
   }
+  EXPECT_EQ(shipped_model(processor).copies.rules[0].parts_from, 24u << 10);
   EXPECT_EQ(shipped_model(processor).reuse.span, 2u << 20);
   EXPECT_EQ(shipped_model(processor).reuse.to, 1u << 20);
   processor.fast_strings = true;
@@ -49,6 +50,9 @@ TEST(MachineModel, OfAnUnknownProcessorGoesByItsSecondCache) {
       EXPECT_EQ(rule.string_below, processor.l2);
       EXPECT_EQ(rule.stream_from, kNever);
     }
+    const auto& rules = shipped_model(processor).copies.rules;
+    EXPECT_EQ(rules[0].parts_from, 24u << 10);
+    for (const std::size_t other : {1u, 2u}) EXPECT_EQ(rules[other].parts_from, kNever);
   }
 }
 
@@ -89,6 +93,7 @@ TEST(MachineModel, OfAnUnknownProcessorOfIntelsLendsSlots) {
   processor.l2 = 1 << 20;
   const MachineModel model = shipped_model(processor);
   EXPECT_EQ(model.reuse.span, 256u << 10);
+  EXPECT_EQ(model.reuse.to, 256u << 10);
   EXPECT_EQ(model.reuse.lend_to, 64u << 10);
   for (const CopyRule& rule : model.copies.rules) {
     EXPECT_EQ(rule.string_from, 8192u);
