@@ -134,11 +134,11 @@ def _become_rank(server: socket.socket, request: tuple, pipe: int, out: int, err
     os.setsid()
     while os.getppid() != asker:
         time.sleep(0.0002)
-    server.send(str(os.getpid()).encode())
-    server.close()
     for descriptor, standard in ((out, 1), (err, 2)):
         os.dup2(descriptor, standard)
         os.close(descriptor)
+    server.send(str(os.getpid()).encode())  # whoever counts its descriptors now finds the usual
+    server.close()
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(directory)
