@@ -137,7 +137,7 @@ def _become_rank(server: socket.socket, request: tuple, pipe: int, out: int, err
     for descriptor, standard in ((out, 1), (err, 2)):
         os.dup2(descriptor, standard)
         os.close(descriptor)
-    server.send(str(os.getpid()).encode())  # whoever counts its descriptors now finds the usual
+    server.send(str(os.getpid()).encode())  # who counts its descriptors now finds this one more
     server.close()
     os.environ.clear()
     os.environ.update(environment)

@@ -124,10 +124,11 @@ constexpr Lengths intel_lengths() {
   lengths.moved_from = 2 * 64_K + 1;  // blocks that one lent slot holds
   return lengths;
 }
-// By the rule for Intel's but for three things. Chunks of 256 KiB in place take 0.7 of what those
-// of 16 take. Symmetric exchanges from 32 KiB on take 0.8 of what they take through lent slots. And
-// outputs of 8 MiB outgrow a third cache that is said to have 48, while those of 4 and 6 are in it
-// for whoever reads them next.
+// By the rule for Intel's but for a few things. Slots turn in longer calls, too. They are filled
+// in parts. Chunks of 256 KiB in place take 0.7 of what those of 16 take. Symmetric exchanges
+// from 32 KiB on take 0.8 of what they take through lent slots. And outputs of 8 MiB outgrow a
+// third cache that is said to have 48, while those of 4 and 6 are in it for whoever reads them
+// next.
 constexpr CopyRule kIceLakeSlot = {.string_from = 4_K, .parts_from = 24_K};
 constexpr CopyProfile kIceLake = {
     .rules = Rules{CopyRule{.string_from = 4_K, .parts_from = 24_K, .stream_from = 8_M},

@@ -125,6 +125,8 @@ namespace weft {
   out.bytes = part.count * binding_->element;
   out.source = user(*now.from(), part);
   out.passing = now.passing;
+  // What an earlier copy filled does not go with a later signal.
+  if (now.passing) full_[static_cast<std::size_t>(channel_of(now))] = false;
   if (out.bytes > kInlineBytes) aim(now, part, out);
   if (lane_->adds_up_late && at_.step > 0) {
     const ResolvedStep& before = round_->steps[at_.step - 1];
