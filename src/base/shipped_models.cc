@@ -114,21 +114,22 @@ constexpr Lengths intel_lengths() {
   lengths.loaded_chunk = 1_M;
   lengths.one_shot = 16_K;
   lengths.one_shot_of_two = 64_K;
+  lengths.long_one_shot = 2_M;
+  lengths.long_one_shot_to = 8_M;
   lengths.reduce_in_place = kNever;
   lengths.broadcast_in_place = 24_K;
   lengths.broadcast_ahead = 512_K;
   lengths.long_broadcast = 8_M;
   lengths.long_broadcast_chunk = 128_K;
   lengths.long_exchange = 4_M;
-  lengths.long_in_place = 64_M;
+  lengths.long_in_place = 4_K + 1;
   lengths.moved_from = 2 * 64_K + 1;  // blocks that one lent slot holds
   return lengths;
 }
 // By the rule for Intel's but for a few things. Slots turn in longer calls, too. They are filled
-// in parts. Chunks of 256 KiB in place take 0.7 of what those of 16 take. Symmetric exchanges
-// from 32 KiB on take 0.8 of what they take through lent slots. And outputs of 8 MiB outgrow a
-// third cache that is said to have 48, while those of 4 and 6 are in it for whoever reads them
-// next.
+// in parts. Symmetric exchanges from 32 KiB on take 0.8 of what they take through lent slots. And
+// outputs of 8 MiB outgrow a third cache that is said to have 48, while those of 4 and 6 are in
+// it for whoever reads them next. Long allreduces were not tried in one step.
 constexpr CopyRule kIceLakeSlot = {.string_from = 4_K, .parts_from = 24_K};
 constexpr CopyProfile kIceLake = {
     .rules = Rules{CopyRule{.string_from = 4_K, .parts_from = 24_K, .stream_from = 8_M},
@@ -137,7 +138,7 @@ constexpr CopyProfile kIceLake = {
 constexpr Reuse kIceLakeReuse = lending({.span = 320_K});
 constexpr Lengths ice_lake_lengths() {
   Lengths lengths = intel_lengths();
-  lengths.long_in_place = 4_K + 1;
+  lengths.long_one_shot = kNever;
   lengths.moved_from = 16_K + 1;
   return lengths;
 }
@@ -200,11 +201,15 @@ MachineModel of_intel(const Processor& processor) {
 }
 
 // Of any other. Slots span twice the second cache, in calls no longer than it; and on all
-// processors that were measured symmetric memory was no faster up to 4 KiB.
+// processors that were measured symmetric memory was no faster up to 4 KiB, and on all but one
+// allreduces there were fastest in place from then on.
 MachineModel of_unknown(const Processor& processor) {
   return {"unknown", copies_by_rule(processor, processor.l2),
           lending({.span = 2 * processor.l2, .to = processor.l2}),
-          for_lent_slots({.symmetric_from = 4_K + 1})};
+          for_lent_slots({.symmetric_one_shot = 4_K,
+                          .allreduce_in_place = 4_K + 1,
+                          .long_in_place = 4_K + 1,
+                          .symmetric_from = 4_K + 1})};
 }
 
 }  // namespace

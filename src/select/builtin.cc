@@ -83,14 +83,14 @@ Row crowded(Extent<int> nodes, std::size_t below, const char* use) {
   return where_crowded(few);
 }
 
-// Its sums are rounded once a step.
-Row rounds(Row row) {
-  row.rounds = true;
+Row not_for_half(Row row) {
+  row.no_half = true;
   return row;
 }
 
+// Its sums are rounded once a step.
 Row halving(int nodes) {
-  return rounds(crowded({nodes, nodes}, kHalvingBytes,
+  return not_for_half(crowded({nodes, nodes}, kHalvingBytes,
                         "allreduce/multi_leader(leaders=1,inner=direct,outer=rabenseifner)"));
 }
 
@@ -142,9 +142,9 @@ Row long_broadcast(const Lengths& lengths) {
   return past_caches;
 }
 
-// Of one node; of none if `most` is 0.
-Row allreduce_of_two(const Lengths& lengths, std::size_t most, const char* use) {
-  Row two = row(Collective::kAllreduce, {2, 2}, {1, most}, use);
+// Of one node.
+Row allreduce_of_two(const Lengths& lengths, Extent<std::size_t> bytes, const char* use) {
+  Row two = row(Collective::kAllreduce, {2, 2}, bytes, use);
   two.nodes.to = 1;
   two.use.chunk = lengths.allreduce_chunk;
   return two;
@@ -227,15 +227,20 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       in_place(C::kBroadcast, {lengths.broadcast_in_place}, "broadcast/one_shot",
                lengths.broadcast_in_place_chunk),
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
-      of(kOrdinary, allreduce_of_two(lengths, lengths.one_shot_of_two, "allreduce/one_shot")),
+      of(kOrdinary, allreduce_of_two(lengths, {1, lengths.one_shot_of_two}, "allreduce/one_shot")),
+      // Each rank adds up everything, which takes long in f16 and bf16.
+      not_for_half(of(kOrdinary, allreduce_of_two(
+                                     lengths, {lengths.long_one_shot, lengths.long_one_shot_to},
+                                     "allreduce/one_shot"))),
       of(kOrdinary, row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot")),
       of(kSymmetric,
          row(C::kAllreduce, kFew, {0, lengths.symmetric_one_shot}, "allreduce/one_shot")),
-      allreduce_of_two(lengths, lengths.allreduce_chunk_to, "allreduce/two_shot"),
+      allreduce_of_two(lengths, {1, lengths.allreduce_chunk_to}, "allreduce/two_shot"),
       row(C::kAllreduce, kFew, kAll, "allreduce/two_shot"),
       one_step(C::kAllreduce, {0, kOneStepBytes}, "allreduce/one_shot"),
       within(C::kAllreduce, kWithMessage, "allreduce/recursive_doubling"),
-      rounds(within(C::kAllreduce, below(kGroupsBytes), kGroupsOfEight)),
+      // Its sums are rounded once a step.
+      not_for_half(within(C::kAllreduce, below(kGroupsBytes), kGroupsOfEight)),
       within(C::kAllreduce, kAll, "allreduce/two_level(node=4)"),
       row(C::kAllreduce, kAny, kAll, "allreduce/ring"),
       row(C::kAllreduce, kAny, kAll, "allreduce/two_shot"),

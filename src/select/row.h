@@ -36,7 +36,7 @@ struct Row {
   Choice use;                     // kAsBuiltIn: what the built-in table says, whatever rows follow
   // Of the built-in table only.
   bool crowded = false;  // only where ranks outnumber their cores
-  bool rounds = false;   // every partial sum of f16 and bf16: not for these
+  bool no_half = false;  // not for f16 and bf16
   bool operator==(const Row&) const = default;
 };
 

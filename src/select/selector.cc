@@ -186,7 +186,7 @@ Chosen Selector::choose(const Call& call) const {
     if (settled && candidate.number) continue;
     if (bytes ? !row.bytes.holds(*bytes) : !row.bytes.all()) continue;
     if (row.symmetric && *row.symmetric != call.symmetric) continue;
-    if (row.rounds && (call.dtype == DType::kF16 || call.dtype == DType::kBF16)) continue;
+    if (row.no_half && (call.dtype == DType::kF16 || call.dtype == DType::kBF16)) continue;
     if (!use.handle) {
       settled = candidate.number;
       continue;

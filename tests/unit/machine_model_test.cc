@@ -59,6 +59,8 @@ TEST(MachineModel, OfAnUnknownProcessorGoesByItsSecondCache) {
 TEST(MachineModel, OfAnUnknownProcessorLendsSlotsThatItsChunksFit) {
   const MachineModel model = shipped_model({"Other"});
   EXPECT_EQ(model.reuse.lend_to, 64u << 10);
+  EXPECT_EQ(model.lengths.allreduce_in_place, (4u << 10) + 1);
+  EXPECT_EQ(model.lengths.long_one_shot, kNever);
   EXPECT_LE(model.lengths.exchange_chunk, model.reuse.lend_to);
   EXPECT_LE(model.lengths.allreduce_chunk, model.reuse.lend_to);
   EXPECT_EQ(shipped_model({"AuthenticAMD", 26, 0x02}).reuse.lend_to, 0u);
@@ -107,7 +109,7 @@ TEST(MachineModel, OfAnUnknownProcessorOfIntelsLendsSlots) {
   EXPECT_EQ(model.copies.rules[1].stream_from, kNever);
   EXPECT_EQ(model.copies.rules[2].stream_from, kNever);
   EXPECT_EQ(model.lengths.long_exchange, 4u << 20);
-  EXPECT_EQ(model.lengths.long_in_place, 64u << 20);
+  EXPECT_EQ(model.lengths.long_in_place, (4u << 10) + 1);
 }
 
 TEST(MachineModel, HasANameThatFindsIt) {
