@@ -91,7 +91,7 @@ Row not_for_half(Row row) {
 // Its sums are rounded once a step.
 Row halving(int nodes) {
   return not_for_half(crowded({nodes, nodes}, kHalvingBytes,
-                        "allreduce/multi_leader(leaders=1,inner=direct,outer=rabenseifner)"));
+                              "allreduce/multi_leader(leaders=1,inner=direct,outer=rabenseifner)"));
 }
 
 // For many ranks of one node.
@@ -229,9 +229,9 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
       of(kOrdinary, allreduce_of_two(lengths, {1, lengths.one_shot_of_two}, "allreduce/one_shot")),
       // Each rank adds up everything, which takes long in f16 and bf16.
-      not_for_half(of(kOrdinary, allreduce_of_two(
-                                     lengths, {lengths.long_one_shot, lengths.long_one_shot_to},
-                                     "allreduce/one_shot"))),
+      not_for_half(
+          of(kOrdinary, allreduce_of_two(lengths, {lengths.long_one_shot, lengths.long_one_shot_to},
+                                         "allreduce/one_shot"))),
       of(kOrdinary, row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot")),
       of(kSymmetric,
          row(C::kAllreduce, kFew, {0, lengths.symmetric_one_shot}, "allreduce/one_shot")),
