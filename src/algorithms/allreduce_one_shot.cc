@@ -42,7 +42,8 @@ void write_allreduce_one_shot(Builder& b) {
 Algorithm allreduce_one_shot() {
   return {"allreduce/one_shot",
           Collective::kAllreduce,
-          "everyone tells everyone; 1 step, (P-1)n bytes read; small messages (Graham 2008)",
+          "everyone tells everyone; 1 step, (P-1)n bytes read; small messages (Graham 2008), some "
+          "long ones of two ranks",
           write_allreduce_one_shot,
           {},
           kReproducible};

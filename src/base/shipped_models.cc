@@ -204,12 +204,11 @@ MachineModel of_intel(const Processor& processor) {
 // processors that were measured symmetric memory was no faster up to 4 KiB, and on all but one
 // allreduces there were fastest in place from then on.
 MachineModel of_unknown(const Processor& processor) {
-  return {"unknown", copies_by_rule(processor, processor.l2),
-          lending({.span = 2 * processor.l2, .to = processor.l2}),
-          for_lent_slots({.symmetric_one_shot = 4_K,
-                          .allreduce_in_place = 4_K + 1,
-                          .long_in_place = 4_K + 1,
-                          .symmetric_from = 4_K + 1})};
+  return {
+      "unknown", copies_by_rule(processor, processor.l2),
+      lending({.span = 2 * processor.l2, .to = processor.l2}),
+      for_lent_slots(
+          {.allreduce_in_place = 4_K + 1, .long_in_place = 4_K + 1, .symmetric_from = 4_K + 1})};
 }
 
 }  // namespace
