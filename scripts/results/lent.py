@@ -38,7 +38,7 @@ _K = 1 << 10
 # Numbers of a model, beside those that Weft ships for the processor. Lengths may be good for one of
 # the two only, so each has a second choice.
 LONG = {"moved_chunk": 256 * _K, "allreduce_chunk": 0, "allreduce_chunk_to": 0,
-        "one_shot": 48 * _K, "one_shot_of_two": 0, "long_one_shot_to": 0}  # fmt: skip
+        "one_shot": 48 * _K, "one_shot_of_two": 0}  # fmt: skip
 SHORT = {"moved_chunk": 64 * _K, "allreduce_chunk": 64 * _K, "allreduce_chunk_to": 1 << 40,
          "one_shot": 16 * _K, "one_shot_of_two": 64 * _K}  # fmt: skip
 WITHOUT = {"without": {"lend_to": 0}, "without, long": {"lend_to": 0, **LONG}}

@@ -42,8 +42,7 @@ void write_allreduce_one_shot(Builder& b) {
 Algorithm allreduce_one_shot() {
   return {"allreduce/one_shot",
           Collective::kAllreduce,
-          "everyone tells everyone; 1 step, (P-1)n bytes read; small messages (Graham 2008), some "
-          "long ones of two ranks",
+          "everyone tells everyone; 1 step, (P-1)n bytes read; small messages (Graham 2008)",
           write_allreduce_one_shot,
           {},
           kReproducible};

@@ -29,9 +29,6 @@ struct Lengths {
   // The same of two ranks of a node in ordinary memory, in chunks of allreduce_chunk. Longer ones
   // of at most one_shot have chunks as others.
   std::size_t one_shot_of_two = 0;
-  // And of at least and at most so many bytes, but not of f16 and bf16: buffers that outgrow the
-  // second cache are read and written once then.
-  std::size_t long_one_shot = kNever, long_one_shot_to = kNever;
   // A chunk of an allreduce of at most allreduce_chunk_to bytes, of two ranks; 0: as of others.
   std::size_t allreduce_chunk = 0, allreduce_chunk_to = 0;
   // How far a broadcast's root is ahead of its readers, at most, where ranks have a core each.

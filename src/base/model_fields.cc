@@ -20,8 +20,6 @@ constexpr NumberField<Lengths> kLengthFields[] = {
     {"one_shot", &Lengths::one_shot},
     {"symmetric_one_shot", &Lengths::symmetric_one_shot},
     {"one_shot_of_two", &Lengths::one_shot_of_two},
-    {"long_one_shot", &Lengths::long_one_shot},
-    {"long_one_shot_to", &Lengths::long_one_shot_to},
     {"allreduce_chunk", &Lengths::allreduce_chunk},
     {"allreduce_chunk_to", &Lengths::allreduce_chunk_to},
     {"broadcast_ahead", &Lengths::broadcast_ahead},

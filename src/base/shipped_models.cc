@@ -114,8 +114,6 @@ constexpr Lengths intel_lengths() {
   lengths.loaded_chunk = 1_M;
   lengths.one_shot = 16_K;
   lengths.one_shot_of_two = 64_K;
-  lengths.long_one_shot = 2_M;
-  lengths.long_one_shot_to = 8_M;
   lengths.reduce_in_place = kNever;
   lengths.broadcast_in_place = 24_K;
   lengths.broadcast_ahead = 512_K;
@@ -129,7 +127,7 @@ constexpr Lengths intel_lengths() {
 // By the rule for Intel's but for a few things. Slots turn in longer calls, too. They are filled
 // in parts. Symmetric exchanges from 32 KiB on take 0.8 of what they take through lent slots. And
 // outputs of 8 MiB outgrow a third cache that is said to have 48, while those of 4 and 6 are in
-// it for whoever reads them next. Long allreduces were not tried in one step.
+// it for whoever reads them next.
 constexpr CopyRule kIceLakeSlot = {.string_from = 4_K, .parts_from = 24_K};
 constexpr CopyProfile kIceLake = {
     .rules = Rules{CopyRule{.string_from = 4_K, .parts_from = 24_K, .stream_from = 8_M},
@@ -138,7 +136,6 @@ constexpr CopyProfile kIceLake = {
 constexpr Reuse kIceLakeReuse = lending({.span = 320_K});
 constexpr Lengths ice_lake_lengths() {
   Lengths lengths = intel_lengths();
-  lengths.long_one_shot = kNever;
   lengths.moved_from = 16_K + 1;
   return lengths;
 }

@@ -228,10 +228,6 @@ std::vector<Row> builtin_rows(const Lengths& lengths) {
                lengths.broadcast_in_place_chunk),
       row(C::kAllreduce, kAlone, kAll, "allreduce/one_shot"),
       of(kOrdinary, allreduce_of_two(lengths, {1, lengths.one_shot_of_two}, "allreduce/one_shot")),
-      // Each rank adds up everything, which takes long in f16 and bf16.
-      not_for_half(
-          of(kOrdinary, allreduce_of_two(lengths, {lengths.long_one_shot, lengths.long_one_shot_to},
-                                         "allreduce/one_shot"))),
       of(kOrdinary, row(C::kAllreduce, kFew, {0, lengths.one_shot}, "allreduce/one_shot")),
       of(kSymmetric,
          row(C::kAllreduce, kFew, {0, lengths.symmetric_one_shot}, "allreduce/one_shot")),

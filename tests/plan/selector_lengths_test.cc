@@ -58,38 +58,6 @@ TEST(SelectorLengths, WhatTwoRanksAddUpEverywhere) {
   EXPECT_EQ(chosen(2, call_of(kAllreduce, 48 << 10), settings), "allreduce/two_shot");
 }
 
-TEST(SelectorLengths, LongAllreducesThatTwoRanksAddUpEverywhere) {
-  const Settings settings{.lengths = {.long_one_shot = 2 << 20,
-                                      .long_one_shot_to = 8 << 20,
-                                      .allreduce_chunk = 64 << 10,
-                                      .allreduce_chunk_to = kNever}};
-  const auto of = [&](std::size_t bytes, DType dtype = DType::kF32, bool symmetric = false) {
-    Call call = call_of(Collective::kAllreduce, bytes);
-    call.count = bytes / size_of(dtype);
-    call.dtype = dtype;
-    call.symmetric = symmetric;
-    return chosen(2, call, settings);
-  };
-  const std::string everywhere = "allreduce/one_shot(chunk=64K)",
-                    halves = "allreduce/two_shot(chunk=64K)";
-  EXPECT_EQ(of((2 << 20) - 4), halves);
-  EXPECT_EQ(of(2 << 20), everywhere);
-  EXPECT_EQ(of(8 << 20), everywhere);
-  EXPECT_EQ(of((8 << 20) + 4), halves);
-  EXPECT_EQ(of(4 << 20, DType::kF64), everywhere);
-  for (const DType half : {DType::kF16, DType::kBF16}) EXPECT_EQ(of(4 << 20, half), halves);
-  EXPECT_EQ(of(4 << 20, DType::kF32, true), halves);
-  EXPECT_EQ(chosen(3, call_of(Collective::kAllreduce, 4 << 20), settings), "allreduce/two_shot");
-  Settings other = settings;
-  other.crowded = true;
-  EXPECT_EQ(chosen(2, call_of(kAllreduce, 4 << 20), other), "allreduce/one_shot");
-  other.crowded = false;
-  other.reproducible = true;
-  EXPECT_EQ(chosen(2, call_of(kAllreduce, 4 << 20), other), everywhere);
-  other.place = {0, 1};
-  EXPECT_EQ(chosen(2, call_of(kAllreduce, 4 << 20), other), "allreduce/two_shot");
-}
-
 TEST(SelectorLengths, HowFarARootIsAhead) {
   const Call call = call_of(Collective::kBroadcast, 1 << 20);
   const auto ahead = [&](std::size_t bytes, int ranks, bool crowded = false) {
@@ -241,19 +209,11 @@ TEST(SelectorLengths, OfTheRuleForIntels) {
   expect_choices("intel", false,
                  {{kAllreduce, 64 << 10, "allreduce/one_shot(chunk=64K)"},
                   {kAllreduce, (64 << 10) + 4, "allreduce/two_shot(chunk=64K)"},
-                  {kAllreduce, (2 << 20) - 4, "allreduce/two_shot(chunk=64K)"},
-                  {kAllreduce, 2 << 20, "allreduce/one_shot(chunk=64K)"},
-                  {kAllreduce, 8 << 20, "allreduce/one_shot(chunk=64K)"},
-                  {kAllreduce, (8 << 20) + 4, "allreduce/two_shot(chunk=64K)"},
                   {kAllreduce, 100 << 20, "allreduce/two_shot(chunk=64K)"},
                   {Collective::kAlltoall, (4 << 20) - 8, "alltoall/direct"},
                   {Collective::kAlltoall, 4 << 20, "alltoall/direct(ahead=7)"},
                   {Collective::kBroadcast, (8 << 20) - 4, "broadcast/one_shot(slots=8)"},
                   {Collective::kBroadcast, 8 << 20, "broadcast/one_shot(slots=16,chunk=128K)"}});
-}
-
-TEST(SelectorLengths, OfIceLake) {
-  expect_choices("ice lake", false, {{kAllreduce, 4 << 20, "allreduce/two_shot(chunk=64K)"}});
 }
 
 TEST(SelectorLengths, OfZen4) {

@@ -60,7 +60,6 @@ TEST(MachineModel, OfAnUnknownProcessorLendsSlotsThatItsChunksFit) {
   const MachineModel model = shipped_model({"Other"});
   EXPECT_EQ(model.reuse.lend_to, 64u << 10);
   EXPECT_EQ(model.lengths.allreduce_in_place, (4u << 10) + 1);
-  EXPECT_EQ(model.lengths.long_one_shot, kNever);
   EXPECT_LE(model.lengths.exchange_chunk, model.reuse.lend_to);
   EXPECT_LE(model.lengths.allreduce_chunk, model.reuse.lend_to);
   EXPECT_EQ(shipped_model({"AuthenticAMD", 26, 0x02}).reuse.lend_to, 0u);

@@ -36,7 +36,7 @@ _K = 1 << 10
 _LENT = {"lend_to": 64 * _K, "lent_span": 256 * _K, "exchange_chunk": 64 * _K,
          "exchange_chunk_to": 512 * _K, "one_shot_of_two": 64 * _K,
          "allreduce_chunk": 64 * _K, "allreduce_chunk_to": 1024 * _K}  # fmt: skip
-_LENDING: tuple[Numbers, ...] = (_LENT, dict.fromkeys(_LENT, 0) | {"long_one_shot_to": 0})
+_LENDING: tuple[Numbers, ...] = (_LENT, dict.fromkeys(_LENT, 0))
 _CASES = (
     ("allreduce", 16 << 10), ("allreduce", 64 << 10), ("allreduce", 256 << 10),
     ("allreduce", 1 << 20), ("allreduce", 4 << 20), ("broadcast", 64 << 10),
